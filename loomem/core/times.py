@@ -1,0 +1,58 @@
+"""Times as records hold them: ISO-8601, UTC, milliseconds, `Z`. Pure; the present comes in as an argument."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from identity.errors import InvalidInput
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def iso(moment: datetime) -> str:
+    """Return an aware moment as `2026-01-02T03:04:05.678Z`."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def millis(moment: datetime) -> int:
+    """Return milliseconds since 1970, UTC."""
+    return (moment - EPOCH) // timedelta(milliseconds=1)
+
+
+def parse_iso(text: str, *, zone: tzinfo | None = None) -> datetime:
+    """Return an aware moment.
+
+    A date alone is its first moment; naive text is read in `zone`.
+
+    Raises: ValueError when the text is no ISO-8601 date or time, or is naive and no zone is given.
+    """
+    moment = datetime.fromisoformat(text.strip())
+    if moment.tzinfo is None:
+        if zone is None:
+            raise ValueError(f"{text!r} has no time zone")
+        moment = moment.replace(tzinfo=zone)
+    return moment.astimezone(UTC)
+
+
+def stored_millis(text: str | None) -> int | None:
+    """Return the moment of a stored time, or None when there is none or it cannot be read (spec: such a record never expires)."""
+    if text is None:
+        return None
+    try:
+        return millis(parse_iso(text, zone=UTC))
+    except (ValueError, OverflowError):
+        return None
+
+
+def date_argument(field: str, text: str, zone: tzinfo) -> int:
+    """Return a date argument of a call in milliseconds; naive input is read in the stated zone.
+
+    Raises: InvalidInput naming the field and the forms that are understood.
+    """
+    try:
+        return millis(parse_iso(text, zone=zone))
+    except (ValueError, OverflowError):
+        raise InvalidInput(
+            f"{field} must be an ISO-8601 date or time such as 2026-01-31 or 2026-01-31T12:00:00Z, not {text[:40]!r}",
+            field=field,
+        ) from None
