@@ -50,6 +50,10 @@ class Kind(StrEnum):
     VECTOR = "v"
 
 
+_ROOTS = frozenset(Root)
+_KINDS = frozenset(Kind)
+
+
 def escape_token(text: str) -> str:
     """Return a key token for any text: itself when plain, else `=XX` for each other byte of its UTF-8.
 
@@ -117,12 +121,12 @@ def parse_key(key: str) -> Key | None:
     parts = key.split(".")
     if len(parts) not in (4, 5):
         return None
-    root, owner, kind, id = parts[:4]
-    if root not in Root or kind not in Kind or not owner or not id:
+    root, owner, kind, ident = parts[:4]
+    if root not in _ROOTS or kind not in _KINDS or not owner or not ident:
         return None
     if (len(parts) == 5) != (kind == Kind.VECTOR):
         return None
-    return Key(Root(root), owner, Kind(kind), id, parts[4] if len(parts) == 5 else None)
+    return Key(Root(root), owner, Kind(kind), ident, parts[4] if len(parts) == 5 else None)
 
 
 def _name(text: str, plain: re.Pattern[str]) -> str:
