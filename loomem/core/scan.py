@@ -84,6 +84,9 @@ _SEPARATOR = r"""\\?["']?\s*[:=]\s*\\?["']?"""
 _HEAD_LIMIT = 64
 """Characters of a head: the longest local part of an address."""
 
+_PASSES = 4
+"""Redactions of one text: what runs into a secret (a number glued to a key) shows only when that one is gone."""
+
 _REFERENCE = re.compile(
     r"""[$%]\{|\$\(|\{\{|[<>=*]|process\.env|os\.(?:environ|getenv)|import\.meta|\[redacted:[a-z-]+\]""", re.IGNORECASE
 )
@@ -299,11 +302,11 @@ class _Screen:
         """Screen one string; `label` is the key it stands under, which may be what tells that it is a secret."""
         head = f"{label}: " if label else ""
         whole = head + text
-        matches = [m for m in _matches(whole) if m.secret_end > len(head)]
+        matches = list(_matches(whole, after=len(head)))
         for match in matches:
             finding = _finding(whole, match, field)
             self.found.append(msgspec.structs.replace(finding, position=max(finding.position - len(head), 0)))
-        return _redacted(whole, matches)[len(head) :] if self.redact and matches else text
+        return _redacted(whole, after=len(head))[len(head) :] if self.redact and matches else text
 
     def value(self, value: Any, field: str, label: str) -> Any:
         if isinstance(value, str):
@@ -319,7 +322,7 @@ class _Screen:
         clean: dict[str, Any] = {}
         for key, item in value.items():
             matches = list(_matches(key))
-            safe = _redacted(key, matches)  # a path is shown in warnings and errors under every policy
+            safe = _redacted(key)  # a path is shown in warnings and errors under every policy
             self.found += [_finding(key, m, f"{field}.{safe}") for m in matches]
             name = _unused(safe, clean) if self.redact else key
             clean[name] = self.value(item, f"{field}.{safe}", key)
@@ -334,7 +337,8 @@ def _unused(name: str, taken: dict[str, Any]) -> str:
     return free
 
 
-def _matches(text: str) -> Iterator[_Match]:
+def _matches(text: str, *, after: int = 0) -> Iterator[_Match]:
+    """Tell the matches whose secret does not end before `after`, kind by kind."""
     # U+0130 is the only character whose lower case is longer, which would move positions.
     low = text.replace("\u0130", "I").lower()
     for kind in _KINDS:
@@ -345,7 +349,7 @@ def _matches(text: str) -> Iterator[_Match]:
             if start is None:
                 continue
             secret, end = m.span(m.lastgroup) if m.lastgroup else (start, m.end())
-            if kind.accept(text[secret:end]):
+            if end > after and kind.accept(text[secret:end]):
                 yield _Match(kind, start, m.end(), secret, end)
 
 
@@ -368,7 +372,17 @@ def _masked(secret: str) -> str:
     return "*" * len(secret) if len(secret) <= 10 else f"{secret[:3]}...{secret[-3:]}"
 
 
-def _redacted(text: str, matches: list[_Match]) -> str:
+def _redacted(text: str, *, after: int = 0) -> str:
+    """Return the text without its secrets, also without those that only a redaction beside them laid bare."""
+    for _ in range(_PASSES):
+        matches = list(_matches(text, after=after))
+        if not matches:
+            break
+        text = _replaced(text, matches)
+    return text
+
+
+def _replaced(text: str, matches: list[_Match]) -> str:
     """Replace the secrets of all matches; where several overlap, one replacement, of the kind that says most."""
     spans = sorted(((m.secret_start, m.secret_end, m.kind) for m in matches), key=lambda s: s[0])
     parts: list[str] = []
