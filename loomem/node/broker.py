@@ -29,6 +29,7 @@ START_S = 30.0
 """How long a start may take: reading back a large store after a crash takes a second per million records or so."""
 STOP_S = 5.0
 POLL_S = 0.005
+LAST_LINES = 12
 GIB = 1024**3
 STORE_GIB_MAX = 64
 
@@ -277,8 +278,9 @@ class Broker:
         return port
 
     def _last_words(self, offset: int) -> str:
+        said = [line for line in self._files.log_tail(LAST_LINES, offset=offset).splitlines() if "[INF]" not in line]
         return (
-            f"The memory's NATS server does not start. It said:\n{self._files.log_tail(6, offset=offset)}\n"
+            f"The memory's NATS server does not start. It said: {' '.join(said) or 'nothing'}\n"
             f"The whole log is {self._files.log}. If the store is damaged, bring {self._files.store} back from a "
             "backup, or move it away to begin with an empty memory."
         )

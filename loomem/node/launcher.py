@@ -26,6 +26,9 @@ from loomem.node.state import NodeFiles, NodeSpec, NodeState, Phase, is_newer, s
 ENSURE_S = 10.0
 STOP_S = 15.0
 """Longer than a node takes to drain its services and stop its server, each of which is bounded."""
+TAKE_OVER_S = 7.0
+"""An older node that has not left by then is killed, so that a start succeeds within its own bound."""
+KILL_S = 2.0
 CONNECT_S = 0.5
 
 Source = Callable[[], Awaitable[Endpoint]]
@@ -68,8 +71,7 @@ async def ensure(spec: NodeSpec, *, timeout_s: float = ENSURE_S) -> NodeState:
     """
     require_posix()
     files = NodeFiles.of(spec)
-    await asyncio.to_thread(files.prepare, spec.home)
-    offset = files.log_size()
+    offset = await asyncio.to_thread(_prepare, files, spec)
     try:
         async with asyncio.timeout(timeout_s):
             while True:
@@ -90,7 +92,7 @@ async def embedded_endpoint(spec: NodeSpec, *, timeout_s: float = ENSURE_S) -> E
 
     Raises: as `ensure`.
     """
-    return endpoint_of(spec, await ensure(spec, timeout_s=timeout_s))
+    return await asyncio.to_thread(endpoint_of, spec, await ensure(spec, timeout_s=timeout_s))
 
 
 def endpoint_of(spec: NodeSpec, state: NodeState) -> Endpoint:
@@ -162,7 +164,7 @@ async def status(spec: NodeSpec, *, source: Source | None = None) -> NodeStatus:
 
 async def _ask_workers(spec: NodeSpec, state: NodeState, source: Source | None) -> list[dict[str, object]] | None:
     async def embedded() -> Endpoint:
-        return endpoint_of(spec, state)
+        return await asyncio.to_thread(endpoint_of, spec, state)
 
     if source is None and spec.url is not None:
         return None
@@ -172,6 +174,11 @@ async def _ask_workers(spec: NodeSpec, state: NodeState, source: Source | None) 
             return (await ask_status(link, state.node_id, timeout_s=STATUS_S)).workers
     except Unavailable:
         return None
+
+
+def _prepare(files: NodeFiles, spec: NodeSpec) -> int:
+    files.prepare(spec.home)
+    return files.log_size()
 
 
 async def look(files: NodeFiles) -> Found:
@@ -223,7 +230,7 @@ class _Launch:
                 await asyncio.to_thread(self._advance)
             elif found.reachable:
                 # It runs and is still not usable: it is older than we are.
-                await _send_away(self._files, found, STOP_S)
+                await _send_away(self._files, found, TAKE_OVER_S)
             await asyncio.sleep(POLL_S)
 
     def _advance(self) -> None:
@@ -258,14 +265,13 @@ async def _send_away(files: NodeFiles, found: Found, timeout_s: float) -> None:
     Raises: Unavailable.
     """
     state = found.state
-    for word, wait_s in ((signal.SIGTERM, timeout_s), (signal.SIGKILL, 2.0)):
-        # The holder of the lock wrote the state, and the start time shows that its id is still its own.
-        if state is not None and is_alive(state.pid, state.started):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(state.pid, word)
+    for word, wait_s in ((signal.SIGTERM, timeout_s), (signal.SIGKILL, KILL_S)):
+        await asyncio.to_thread(_tell, state, word)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
-                return await _gone(files, state)
+                while await asyncio.to_thread(_is_there, files, state):
+                    await asyncio.sleep(POLL_S)
+                return
     raise Unavailable(
         f"The memory node does not leave: something still holds {files.lock}"
         + (f" (process {state.pid}, server {state.server_pid})." if state is not None else ".")
@@ -273,13 +279,16 @@ async def _send_away(files: NodeFiles, found: Found, timeout_s: float) -> None:
     )
 
 
-async def _gone(files: NodeFiles, state: NodeState | None) -> None:
-    """Return when the lock is free and the process that held it has ended."""
-    while True:
-        locked = await asyncio.to_thread(is_locked, files.lock)
-        if not locked and not (state is not None and is_alive(state.pid, state.started)):
-            return
-        await asyncio.sleep(POLL_S)
+def _tell(state: NodeState | None, word: signal.Signals) -> None:
+    """Signal the node: the holder of the lock wrote the state, and the start time shows that its id is still its own."""
+    if state is not None and is_alive(state.pid, state.started):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(state.pid, word)
+
+
+def _is_there(files: NodeFiles, state: NodeState | None) -> bool:
+    """Return whether the lock is held, or the process that held it has not quite ended."""
+    return is_locked(files.lock) or (state is not None and is_alive(state.pid, state.started))
 
 
 def _late(files: NodeFiles, timeout_s: float, offset: int) -> str:

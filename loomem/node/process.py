@@ -34,7 +34,10 @@ if child:
     os.write(1, b"%d" % child)
     os._exit(0)
 os.dup2(2, 1)
-os.execvp(sys.argv[1], sys.argv[1:])
+try:
+    os.execvp(sys.argv[1], sys.argv[1:])
+except OSError as error:
+    sys.exit(f"{sys.argv[1]}: {error.strerror}")
 """
 
 

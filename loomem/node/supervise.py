@@ -21,7 +21,7 @@ import msgspec
 from identity.errors import InvalidInput, LoomError, Unavailable
 from loomem.nats.link import Link
 from loomem.node.broker import DEFAULT_GUARD, Broker, Guard
-from loomem.node.launcher import Source
+from loomem.node.launcher import Source, look
 from loomem.node.presence import NodeReport, anyone_present, reporting
 from loomem.node.process import require_posix, start_mark, take_lock
 from loomem.node.state import NodeFiles, NodeSpec, NodeState, Phase, shown_url
@@ -32,7 +32,7 @@ EXIT_FAILED = 1
 EXIT_TAKEN = 75
 """Another node is there (the system's number for "try again later")."""
 LOCK_S = 5.0
-DRAIN_S = 8.0
+DRAIN_S = 5.0
 """How long services may take to finish what they have in hand; what they do not finish is delivered again."""
 RESTART_PAUSES_S = (0.0, 0.2, 1.0, 3.0)
 RESTARTS_MAX = 5
@@ -79,7 +79,8 @@ async def run_node(
     files = NodeFiles.of(spec)
     files.prepare(spec.home)
     with _leave_on_signal() as leaving:
-        lock = await take_lock(files.lock, LOCK_S)
+        there = (await look(files)).reachable
+        lock = None if there else await take_lock(files.lock, LOCK_S)
         if lock is None:
             log.info("event=node_already_there lock=%s", files.lock)
             return EXIT_TAKEN

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from identity.ports import Entry, Put
+from loomem.nats.link import Link
+from loomem.nats.topology import KvBuckets
 from loomem.node import NodeFiles, NodeSpec, NodeState, read_state
 from loomem.node.broker import DEFAULT_GUARD, Guard
 
@@ -48,6 +51,18 @@ async def next_state(spec: NodeSpec, condition: Callable[[NodeState], bool]) -> 
 
     await eventually(fits)
     return found[0]
+
+
+async def keep_something(link: Link) -> None:
+    """Write something that must outlive everything."""
+    bucket = await KvBuckets(link).open("loom-memory-global")
+    await bucket.write(Put(key="shared.somebody.m.1", value=b"still here", expected=0, op="the first write"))
+
+
+async def is_kept(link: Link) -> bool:
+    bucket = await KvBuckets(link).open("loom-memory-global")
+    found = await bucket.get("shared.somebody.m.1")
+    return isinstance(found, Entry) and found.value == b"still here"
 
 
 def runs(pid: int | None) -> bool:

@@ -15,13 +15,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from nats.js.api import StreamConfig
 
 from identity.errors import InvalidInput, Unavailable
 from loomem.nats.link import Link
 from loomem.node import NodeFiles, NodeSpec, Phase, embedded_endpoint, ensure, logs, read_state, start, status, stop
 from loomem.node.process import try_lock
-from tests.contracts.node_rooms import eventually, forge, node_spec, processes_of, runs
+from tests.contracts.node_rooms import eventually, forge, is_kept, keep_something, node_spec, processes_of, runs
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -40,7 +39,7 @@ async def home(tmp_path: Path) -> AsyncGenerator[Path]:
     home = tmp_path / "a home"
     yield home
     await stop(node_spec(home))
-    assert processes_of(home) == []
+    await eventually(lambda: processes_of(home) == [])
 
 
 @asynccontextmanager
@@ -87,8 +86,7 @@ async def test_stop_leaves_nothing_running_and_the_next_start_keeps_port_and_mem
     spec = node_spec(home)
     before = await start(spec)
     async with connected(spec) as link:
-        await link.js.add_stream(StreamConfig(name="KEPT", subjects=["kept"]))
-        await link.js.publish("kept", b"still here")
+        await keep_something(link)
 
     assert await stop(spec) is True
     assert read_state(spec) is None
@@ -100,7 +98,7 @@ async def test_stop_leaves_nothing_running_and_the_next_start_keeps_port_and_mem
     assert after.port == before.port
     assert after.node_id == before.node_id
     async with connected(spec) as link:
-        assert (await link.js.get_last_msg("KEPT", "kept")).data == b"still here"
+        assert await is_kept(link)
 
 
 async def test_a_taken_port_makes_the_node_take_another_one(home: Path) -> None:
@@ -239,7 +237,7 @@ async def test_a_damaged_store_is_reported_with_the_servers_words_and_what_to_do
     with pytest.raises(Unavailable) as failure:
         await ensure(spec)
 
-    assert "jetstream" in failure.value.message
+    assert "Can't start JetStream" in failure.value.message
     assert "backup" in failure.value.message
     assert str(files.log) in failure.value.message
     told = await status(spec)

@@ -10,14 +10,13 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from nats.js.api import StreamConfig
 
 from identity.errors import Unavailable
 from loomem.nats.link import Link
 from loomem.node import NodeFiles, NodeSpec, Phase, embedded_endpoint, ensure, logs, read_state, status, stop
 from loomem.node.broker import Guard
 from loomem.node.presence import ask_status, present
-from tests.contracts.node_rooms import eventually, next_state, node_spec, processes_of, runs
+from tests.contracts.node_rooms import eventually, is_kept, keep_something, next_state, node_spec, processes_of, runs
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ async def home(tmp_path: Path) -> AsyncGenerator[Path]:
     home = tmp_path / "home"
     yield home
     await stop(node_spec(home))
-    assert processes_of(home) == []
+    await eventually(lambda: processes_of(home) == [])
 
 
 def client(spec: NodeSpec) -> Link:
@@ -38,8 +37,7 @@ async def test_a_killed_node_takes_its_server_along_and_the_next_one_has_all_mem
     before = await ensure(spec)
     async with client(spec) as link:
         await link.ready(5)
-        await link.js.add_stream(StreamConfig(name="KEPT", subjects=["kept"]))
-        await link.js.publish("kept", b"still here")
+        await keep_something(link)
 
     os.kill(before.pid, signal.SIGKILL)
     await eventually(lambda: not runs(before.server_pid), within_s=1)
@@ -50,7 +48,7 @@ async def test_a_killed_node_takes_its_server_along_and_the_next_one_has_all_mem
     assert after.port == before.port
     async with client(spec) as link:
         await link.ready(5)
-        assert (await link.js.get_last_msg("KEPT", "kept")).data == b"still here"
+        assert await is_kept(link)
 
 
 @pytest.mark.parametrize("guard", list(Guard))
@@ -135,7 +133,7 @@ async def test_the_node_stays_as_long_as_a_job_is_pending(home: Path) -> None:
             pings.release()
 
         async with link.subscribe(f"pattern.node.{state.node_id}.ping", count), asyncio.timeout(30):
-            for _ in range(4):
+            for _ in range(2):
                 await pings.acquire()
     assert report.workers == [{"name": "idle", "done": 0}]
     assert runs(state.pid)
