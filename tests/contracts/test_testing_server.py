@@ -7,7 +7,8 @@ import json
 import os
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import nats.errors
@@ -27,43 +28,38 @@ async def _quiet(_error: Exception) -> None:
     """A client without this prints every failed attempt."""
 
 
-async def connect(url: str | list[str], token: str | None = None) -> Client:
+@asynccontextmanager
+async def connected(url: str | list[str], *, token: str | None = None) -> AsyncGenerator[JetStreamContext]:
+    client = Client()
     async with asyncio.timeout(5):
-        client = Client()
         await client.connect(url, token=token, error_cb=_quiet, max_reconnect_attempts=2, connect_timeout=1)
-        return client
+    try:
+        yield client.jetstream(timeout=5)  # pyright: ignore[reportUnknownMemberType] - its options have no types
+    finally:
+        await client.close()
 
 
-def jetstream(client: Client, timeout: float = 5) -> JetStreamContext:
-    return client.jetstream(timeout=timeout)  # pyright: ignore[reportUnknownMemberType] - its options have no types
-
-
-async def create_bucket(client: Client, name: str, replicas: int = 1) -> KeyValue:
-    js = jetstream(client, timeout=10)
+async def create_bucket(js: JetStreamContext, name: str, replicas: int = 1) -> KeyValue:
     return await js.create_key_value(bucket=name, replicas=replicas)  # pyright: ignore[reportUnknownMemberType]
 
 
-def answer_to(server: NatsServer, context: ssl.SSLContext | None = None, password: str = "") -> str:
+def answer_to(server: NatsServer, context: ssl.SSLContext | None = None, *, password: str = "") -> str:
     """Say hello as a client would, and return what the server says; a refused nats-py client would leak its socket."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as raw:
         raw.recv(65536)
         talk = raw if context is None else context.wrap_socket(raw, server_hostname="localhost")
         with talk:
-            talk.sendall(
-                f"CONNECT {json.dumps({'verbose': False, 'user': 'a', 'pass': password})}\r\nPING\r\n".encode()
-            )
+            hello = json.dumps({"verbose": False, "user": "a", "pass": password})
+            talk.sendall(f"CONNECT {hello}\r\nPING\r\n".encode())
             return talk.recv(65536).decode()
 
 
 async def test_accounts_do_not_see_each_others_buckets(nats_accounts: AccountPool, nats_account: NatsAccount) -> None:
-    one, other = await connect(nats_account.url), await connect(nats_accounts.take().url)
-    bucket = await create_bucket(one, "loom-memory-global")
-    await bucket.create("a", b"1")
+    async with connected(nats_account.url) as one, connected(nats_accounts.take().url) as other:
+        await create_bucket(one, "loom-memory-global")
 
-    assert await jetstream(other).streams_info() == []
-
-    await one.close()
-    await other.close()
+        assert len(await one.streams_info()) == 1
+        assert await other.streams_info() == []
 
 
 async def test_a_used_up_pool_starts_another_server(tmp_path: Path) -> None:
@@ -72,18 +68,16 @@ async def test_a_used_up_pool_starts_another_server(tmp_path: Path) -> None:
         first, second = pool.take(), pool.take()
         assert first.server_url != second.server_url
         for account in (first, second):
-            client = await connect(account.url)
-            await client.close()
+            async with connected(account.url) as js:
+                assert (await js.account_info()).streams == 0
     finally:
         pool.close()
 
 
 @pytest.mark.parametrize("same_port", [True, False])
 async def test_a_killed_server_comes_back_with_what_it_acknowledged(nats_private: NatsServer, same_port: bool) -> None:
-    client = await connect(nats_private.url)
-    bucket = await create_bucket(client, "B")
-    await bucket.create("a", b"1")
-    await client.close()
+    async with connected(nats_private.url) as js:
+        await (await create_bucket(js, "B")).create("a", b"1")
     pid, port = nats_private.pid, nats_private.port
 
     nats_private.kill()
@@ -96,9 +90,8 @@ async def test_a_killed_server_comes_back_with_what_it_acknowledged(nats_private
 
     assert nats_private.pid != pid
     assert (nats_private.port == port) is same_port
-    client = await connect(nats_private.url)
-    assert (await (await jetstream(client).key_value("B")).get("a")).value == b"1"
-    await client.close()
+    async with connected(nats_private.url) as js:
+        assert (await (await js.key_value("B")).get("a")).value == b"1"
 
 
 def test_a_stopped_server_leaves_no_process(tmp_path: Path) -> None:
@@ -127,50 +120,64 @@ def test_a_tls_server_wants_the_authority_and_a_client_certificate(
     assert "PONG" in answer_to(server, context)
 
 
-async def test_a_websocket_listener_keeps_its_port_over_a_restart(nats_servers: Servers) -> None:
+def test_a_websocket_listener_keeps_its_port_over_a_restart(nats_servers: Servers) -> None:
     server = nats_servers(websocket=True)
     url = server.websocket_url
+
     server.restart()
+
     assert server.websocket_url == url
-    client = await connect(url)
-    await client.flush(timeout=2)
-    await client.close()
+    host, port = url.removeprefix("ws://").split(":")
+    with socket.create_connection((host, int(port)), timeout=5) as raw:
+        upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg=="
+        raw.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\n{upgrade}\r\n\r\n".encode())
+        assert raw.recv(65536).startswith(b"HTTP/1.1 101")
 
 
 def test_permissions_can_be_replaced_while_it_runs(nats_servers: Servers) -> None:
     server = nats_servers(auth="authorization { user: a, password: one }")
+
     server.reload("authorization { user: a, password: two }")
+
     assert "Authorization Violation" in answer_to(server, password="one")
     assert "PONG" in answer_to(server, password="two")
 
 
 async def test_a_whole_configuration_may_be_given(nats_servers: Servers) -> None:
     server = nats_servers(config="server_name: mine\nauthorization { token: secret }\n")
-    client = await connect(server.url, token="secret")
-    assert (await jetstream(client).account_info()).streams == 0
-    await client.close()
+
     assert server.monitor("/varz")["server_name"] == "mine"
+    async with connected(server.url, token="secret") as js:
+        assert (await js.account_info()).streams == 0
+
+
+def test_a_paused_server_answers_when_it_is_resumed(nats_private: NatsServer) -> None:
+    with socket.create_connection(("127.0.0.1", nats_private.port), timeout=0.2) as raw:
+        raw.recv(65536)
+        nats_private.pause()
+        raw.sendall(b"PING\r\n")
+        with pytest.raises(TimeoutError):
+            raw.recv(65536)
+        nats_private.resume()
+        raw.settimeout(5)
+        assert b"P" in raw.recv(65536)
 
 
 async def test_a_cluster_goes_on_without_its_leader(nats_cluster: NatsCluster) -> None:
-    client = await connect(nats_cluster.url.split(","))
-    async with asyncio.timeout(30):
-        bucket = await create_bucket(client, "B", replicas=3)
-        await bucket.create("a", b"1")
-        await client.close()
+    async with asyncio.timeout(60):
+        async with connected([node.url for node in nats_cluster.nodes]) as js:
+            await (await create_bucket(js, "B", replicas=3)).create("a", b"1")
         leader = nats_cluster.leader_of("KV_B")
         assert leader is not None
 
         leader.kill()
-        nats_cluster.wait_for_leader()
 
-        client = await connect([node.url for node in nats_cluster.nodes if node.running])
-        bucket = await jetstream(client).key_value("B")
-        while True:
-            try:
-                entry = await bucket.get("a")
-                break
-            except (nats.errors.Error, TimeoutError):
-                await asyncio.sleep(0.1)
-        assert entry.value == b"1"
-        await client.close()
+        assert nats_cluster.wait_for_leader() is not leader
+        async with connected([node.url for node in nats_cluster.nodes if node.running]) as js:
+            while True:  # the bucket elects its own leader, and until then nobody answers
+                try:
+                    entry = await (await js.key_value("B")).get("a")
+                    break
+                except (nats.errors.Error, TimeoutError):
+                    await asyncio.sleep(0.1)
+            assert entry.value == b"1"
