@@ -6,15 +6,19 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import nats
-
 from bench.report import Row, spread
 from bench.world import BULK, Stopwatch, agent, broker, memory, session
+from loomem.nats.endpoint import Endpoint, endpoint_from
+from loomem.nats.link import Link
+from loomem.nats.topology import KvBuckets
 from pattern.service import running
-from pattern.settings import from_environment
+from pattern.settings import Settings, from_environment
 
 ROUNDS = 1_000
-FLOOR_BUCKET = "floor"
+START_S = 10.0
+FLOOR_BUCKET = "loom-memory-floor"
+FLOOR_VALUE = b"x" * 500
+CREATE = "Nats-Expected-Last-Subject-Sequence"
 
 
 async def write(_: Sequence[int]) -> list[Row]:
@@ -24,22 +28,16 @@ async def write(_: Sequence[int]) -> list[Row]:
     """
     floor, engine_laps, tool_laps = Stopwatch(), Stopwatch(), Stopwatch()
     with broker(durable=True) as url:
-        settings = from_environment(agent(url), Path.cwd())
-        client = await nats.connect(url)
-        try:
-            bare = client.jetstream()
-            await bare.add_stream(name=FLOOR_BUCKET, subjects=[f"{FLOOR_BUCKET}.>"], max_msgs_per_subject=1)
-            value = b"x" * 500
-            expected = {"Nats-Expected-Last-Subject-Sequence": "0"}
-            async with running(settings) as service:
-                engine = await service.engine()
-                for index in range(ROUNDS):
-                    with floor.lap():
-                        await bare.publish(f"{FLOOR_BUCKET}.{index}", value, headers=dict(expected))
-                    with engine_laps.lap():
-                        await engine.remember(**memory(index))
-        finally:
-            await client.close()
+        endpoint = endpoint_from(url)
+        async with Link(lambda: _same(endpoint), name="floor") as link, running(_settings(url)) as service:
+            await link.ready(START_S)
+            await KvBuckets(link).open(FLOOR_BUCKET)
+            engine = await service.engine()
+            for index in range(ROUNDS):
+                with floor.lap():
+                    await link.js.publish(f"$KV.{FLOOR_BUCKET}.{index}", FLOOR_VALUE, headers={CREATE: "0"})
+                with engine_laps.lap():
+                    await engine.remember(**memory(index))
         async with session(agent(url)) as server:
             for index in range(ROUNDS):
                 with tool_laps.lap():
@@ -73,3 +71,11 @@ async def bulk(_: Sequence[int]) -> list[Row]:
         Row(benchmark="bulk", what=f"one remember-bulk of {BULK}", value=best, unit="s"),
         Row(benchmark="bulk", what="single / bulk", value=single / best, unit="×", must=5, aim=20, higher=True),
     ]
+
+
+def _settings(url: str) -> Settings:
+    return from_environment(agent(url), Path.cwd())
+
+
+async def _same(endpoint: Endpoint) -> Endpoint:
+    return endpoint
