@@ -269,9 +269,7 @@ async def _send_away(files: NodeFiles, found: Found, timeout_s: float) -> None:
         await asyncio.to_thread(_tell, state, word)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
-                while await asyncio.to_thread(_is_there, files, state):
-                    await asyncio.sleep(POLL_S)
-                return
+                return await _until_gone(files, state)
     raise Unavailable(
         f"The memory node does not leave: something still holds {files.lock}"
         + (f" (process {state.pid}, server {state.server_pid})." if state is not None else ".")
@@ -284,6 +282,13 @@ def _tell(state: NodeState | None, word: signal.Signals) -> None:
     if state is not None and is_alive(state.pid, state.started):
         with contextlib.suppress(ProcessLookupError):
             os.kill(state.pid, word)
+
+
+async def _until_gone(files: NodeFiles, state: NodeState | None) -> None:
+    while True:
+        if not await asyncio.to_thread(_is_there, files, state):
+            return
+        await asyncio.sleep(POLL_S)
 
 
 def _is_there(files: NodeFiles, state: NodeState | None) -> bool:
