@@ -1,0 +1,32 @@
+"""What every test of this project has: the fixtures of our own pytest plugin, and the long form of the proofs."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+
+import pytest
+
+PLUGIN = "pattern.testing.plugin"
+
+# Installed, pytest has loaded the plugin by its entry point already; from the sources alone it is loaded here.
+_registered = any(point.value == PLUGIN for point in entry_points(group="pytest11"))
+pytest_plugins = () if _registered or find_spec(PLUGIN) is None else (PLUGIN,)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the long proofs too, and every proof in its long form")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--long"):
+        return
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.skip(reason="a long proof: run with --long"))
+
+
+@pytest.fixture(scope="session")
+def long_form(pytestconfig: pytest.Config) -> bool:
+    """Whether a proof that has a short and a long form (rounds, sizes) should take the long one."""
+    return bool(pytestconfig.getoption("--long"))
