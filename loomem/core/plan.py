@@ -59,7 +59,9 @@ def committed(memory: Memory, scope: Scope, caller: Caller, content: str | None,
     """
     check_alive(memory, now_ms)
     if memory.category is Category.CORE:
-        raise CoreProtected("A core memory lasts already and is protected; there is nothing to commit", memoryId=memory.id)
+        raise CoreProtected(
+            "A core memory lasts already and is protected; there is nothing to commit", memoryId=memory.id
+        )
     if memory.category not in TEMPORARY:
         raise InvalidInput(
             f"This memory is of category '{memory.category}' already; only recent and tasks can be committed",

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from identity.errors import AccessDenied, Conflict, Corrupt, InvalidInput, NotFound
-from identity.ports import Put, Reason
+from identity.errors import AccessDenied, Conflict, NotFound
+from identity.ports import Reason
 from identity.visibility import Scope
 from loomem.core import plan
-from loomem.core.limits import is_uuid
-from loomem.core.record import Category, to_fields
+from loomem.core.record import Category, Memory, to_fields
 from loomem.core.row import Row
 from loomem.results import Committed, Forgotten, Notice, Shared, Updated
 from loomem.store.move import move
-from loomem.store.write import TRIES, Door, Held, Written
+from loomem.store.write import TRIES, Door, Held, Written, held_of
 
 _OWN_SCOPES = (Scope.PRIVATE, Scope.PERSONAL)
 T = TypeVar("T")
@@ -31,7 +30,7 @@ async def edit(door: Door, ident: str, edit: plan.Edit, expected: int, notices: 
     Raises: NotFound, AccessDenied, Conflict (with the current revision and content in its details), InvalidCategory,
     CoreProtected, LimitExceeded, Unavailable.
     """
-    row = await own_row(door, ident)
+    row = await _own_row(door, ident)
     held = await _held(door, row)
     if held.revision != expected:
         raise _overtaken(held, expected)
@@ -56,9 +55,7 @@ async def edit(door: Door, ident: str, edit: plan.Edit, expected: int, notices: 
     )
 
 
-async def commit(
-    door: Door, ident: str, content: str | None, target: Scope | None, notices: list[Notice]
-) -> Committed:
+async def commit(door: Door, ident: str, content: str | None, target: Scope | None, notices: list[Notice]) -> Committed:
     """Make a temporary memory last.
 
     Raises: NotFound (not among the caller's own private and personal ones, or expired), InvalidInput (it lasts already),
@@ -121,11 +118,8 @@ async def forget(door: Door, ident: str, *, force: bool) -> Forgotten:
 
     Raises: NotFound, AccessDenied (another agent's), CoreProtected, Conflict, Unavailable.
     """
-    row = await own_row(door, ident)
-    category, written = row.memory.category, None
-    for copy in door.projection.records.copies(ident):
-        category, last = await _erase(door, copy, force=force)
-        written = last or written
+    row = await _own_row(door, ident)
+    category, written = await erase_copies(door, row, force=force)
     return Forgotten(
         deleted=written is not None,
         category=str(category),
@@ -134,16 +128,33 @@ async def forget(door: Door, ident: str, *, force: bool) -> Forgotten:
     )
 
 
-async def own_row(door: Door, ident: str) -> Row:
-    """Return the newest of the caller's own rows with an id.
+async def erase_copies(door: Door, row: Row, *, force: bool) -> tuple[Category, Written | None]:
+    """Erase all copies of one of the caller's own memories; tells its last category and the last write.
 
-    Raises: NotFound (none, or only one of the parent's), AccessDenied (the team or public memory of another agent).
+    An older copy that an unfinished move has left would else come back.
+
+    Raises: as `forget`.
     """
-    rows = await door.find(ident)
+    category, written = row.memory.category, None
+    for copy in door.projection.records.copies(row.id) or [row]:
+        category, last = await _erase(door, copy, force=force)
+        written = last or written
+    return category, written
+
+
+def own_row(door: Door, ident: str) -> Row:
+    """Return the newest of the caller's own rows with an id that has been looked up.
+
+    Raises: NotFound (none, or only one of the parent's), InvalidInput (no id), AccessDenied (the team or public memory
+    of another agent).
+    """
+    rows = door.rows(ident)
     if rows[0].place.mine:
         return rows[0]
     if rows[0].place.scope in _OWN_SCOPES:
-        raise NotFound("No memory of your own has this id; your parent agent's memories can only be read", memoryId=ident)
+        raise NotFound(
+            "No memory of your own has this id; your parent agent's memories can only be read", memoryId=ident
+        )
     raise AccessDenied(
         "Another agent created this memory; only its creator may change or delete it",
         memoryId=ident,
@@ -154,8 +165,14 @@ async def own_row(door: Door, ident: str) -> Row:
 # --- within -----------------------------------------------------------------------------------------------------------
 
 
+async def _own_row(door: Door, ident: str) -> Row:
+    await door.look_up([ident])
+    return own_row(door, ident)
+
+
 async def _own_private_row(door: Door, ident: str, done: str) -> Row:
-    rows = await door.find(ident)
+    await door.look_up([ident])
+    rows = door.rows(ident)
     if not rows[0].place.mine or rows[0].place.scope not in _OWN_SCOPES:
         raise NotFound(
             f"No private or personal memory of your own has this id; only those can be {done}", memoryId=ident
@@ -171,7 +188,7 @@ async def _held(door: Door, row: Row) -> Held:
 
 
 async def _decided(door: Door, row: Row, once: Callable[[Held], Awaitable[T]]) -> T:
-    held = Held(row.place.bucket, row.key, row.memory, row.revision)
+    held = held_of(row)
     for left in reversed(range(TRIES)):
         try:
             return await once(held)
@@ -182,13 +199,38 @@ async def _decided(door: Door, row: Row, once: Callable[[Held], Awaitable[T]]) -
     raise AssertionError("unreachable")
 
 
-async def _replace(door: Door, held: Held, memory: object) -> Written:
-    raise NotImplementedError
+async def _replace(door: Door, held: Held, memory: Memory) -> Written:
+    """Write a memory over the one that is held, under the same key."""
+    bucket, change = door.put(memory, expected=held.revision)
+    return await door.send(bucket, change)
 
 
 async def _erase(door: Door, row: Row, *, force: bool) -> tuple[Category, Written | None]:
-    raise NotImplementedError
+    """Erase one copy; tells its last category, and nothing written when somebody else has erased it."""
+    held: Held | None = held_of(row)
+    last = row.memory.category
+    for left in reversed(range(TRIES)):
+        if held is None:
+            break
+        last = held.memory.category
+        plan.check_unprotected(held.memory, force=force)
+        try:
+            return last, await door.send(held.bucket, door.remove(held, Reason.FORGET))
+        except Conflict as conflict:
+            if not left:
+                raise _overtaken(held, held.revision) from conflict
+        held = await door.held(row)
+    return last, None
 
 
 def _overtaken(held: Held, expected: int) -> Conflict:
-    raise NotImplementedError
+    return Conflict(
+        f"This memory is at revision {held.revision} by now, not {expected}; look at what it says and decide again",
+        key=held.key,
+        expected=expected,
+        actual=held.revision,
+        memoryId=held.memory.id,
+        expectedRevision=expected,
+        currentRevision=held.revision,
+        current=to_fields(held.memory),
+    )

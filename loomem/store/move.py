@@ -1,8 +1,8 @@
 """Moves: a memory, or what is made of it, goes to another key and the old key is emptied.
 
 Within one bucket both happen in one atomic batch. Between two buckets the new one is written first and its operation id
-names the old one, `move {bucket} {key} {revision} {uuid}`: whoever finds it there with the old one still in place (the
-expiry worker does) may finish the move. Until then views show the newer of the two.
+names the old one (`core.moves`): whoever finds it there with the old one still in place (the expiry worker does) may
+finish the move. Until then views show the newer of the two.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 
 from identity.errors import Conflict, LoomError
 from identity.ports import Reason
+from loomem.core.moves import Move
 from loomem.core.record import Memory
 from loomem.results import Notice
 from loomem.store.write import Door, Held, Written
@@ -27,10 +28,10 @@ async def move(door: Door, source: Held, memory: Memory) -> tuple[Written, Notic
     if target.bucket == source.bucket:
         written = await door.create_all(source.bucket, [memory], also=[door.remove(source, Reason.MOVE)])
         return written[0], None
-    op = f"move {source.bucket} {source.key} {source.revision} {door.ids.op_id()}"
-    new = await door.create(memory, op=op)
+    way = Move(bucket=source.bucket, key=source.key, revision=source.revision, id=door.ids.op_id())
+    new = await door.create(memory, op=way.op)
     try:
-        await door.send(source.bucket, door.remove(source, Reason.MOVE))
+        await door.send(source.bucket, way.removal)
     except Conflict:
         # Somebody changed or removed the source after it was read: what has been written is out of date.
         await door.send(new.bucket, door.remove(Held(new.bucket, new.key, memory, new.revision), Reason.MOVE))

@@ -6,7 +6,7 @@ nothing is refused, the oldest are evicted later.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import msgspec
@@ -19,12 +19,13 @@ from loomem.views.projection import Projection
 
 
 class Slot(msgspec.Struct, eq=False):
-    """A memory on its way: it counts until the view has it."""
+    """Memories on their way: they count until the view has them."""
 
     scope: Scope
     core: bool
+    count: int
     written: tuple[str, str, int] | None = None
-    """Bucket, key and revision, once acknowledged."""
+    """Bucket, key and revision of the last of them, once acknowledged."""
 
 
 class Quotas:
@@ -36,17 +37,16 @@ class Quotas:
         self._slots: set[Slot] = set()
 
     @contextmanager
-    def slot(self, scope: Scope, category: Category, now_ms: int) -> Iterator[Slot]:
-        """Hold room for one new memory.
+    def slot(self, scope: Scope, core: bool, now_ms: int, *, count: int = 1) -> Generator[Slot]:
+        """Hold room for new memories, all core or none.
 
         Raises: LimitExceeded saying which limit, how much is there and what to do.
         """
         self._forget_applied()
-        core = category is Category.CORE
         if core:
-            self._check(scope, now_ms, core=True)
-        self._check(scope, now_ms, core=False)
-        slot = Slot(scope, core)
+            self._check(scope, count, now_ms, core=True)
+        self._check(scope, count, now_ms, core=False)
+        slot = Slot(scope, core, count)
         self._slots.add(slot)
         try:
             yield slot
@@ -54,12 +54,10 @@ class Quotas:
             if slot.written is None:
                 self._slots.discard(slot)
 
-    def is_full(self, scope: Scope, category: Category) -> bool:
-        """Say whether the view, as it is, holds as much as may be: time to wait for one's own removals before refusing."""
-        core = category is Category.CORE
-        return self._used(scope, core=False) >= self.limit(scope, core=False) or (
-            core and self._used(scope, core=True) >= self.limit(scope, core=True)
-        )
+    def lacks(self, scope: Scope, count: int, *, core: bool) -> bool:
+        """Say whether the view, as it is, leaves too little room: time to wait for one's own removals before refusing."""
+        kinds = (False, True) if core else (False,)
+        return any(self._used(scope, core=kind) + count > self.limit(scope, core=kind) for kind in kinds)
 
     def limit(self, scope: Scope, *, core: bool) -> int:
         """Return how many memories (or core memories) the caller's own part of a scope may hold."""
@@ -67,13 +65,13 @@ class Quotas:
             return self._limits.core
         return self._limits.personal if scope is Scope.PERSONAL else self._limits.space
 
-    def _check(self, scope: Scope, now_ms: int, *, core: bool) -> None:
+    def _check(self, scope: Scope, count: int, now_ms: int, *, core: bool) -> None:
         limit = self.limit(scope, core=core)
-        if self._used(scope, core=core) < limit:
+        if self._used(scope, core=core) + count <= limit:
             return
         used = self._used(scope, core=core, now_ms=now_ms)
-        if used >= limit:
-            what = f"core memories in your {scope} space" if core else f"memories in your own part of scope {scope}"
+        if used + count > limit:
+            what = f"core memories in your {scope} space" if core else f"memories of your own in scope {scope}"
             raise LimitExceeded(
                 f"{used} of {limit} {what}; forget some that are not needed any more, or raise the limit in the settings",
                 currentCount=used,
@@ -83,7 +81,7 @@ class Quotas:
 
     def _used(self, scope: Scope, *, core: bool, now_ms: int | None = None) -> int:
         """Return how much is there; without `now_ms` what has expired counts too, which is cheaper and never less."""
-        used = sum(1 for slot in self._slots if slot.scope is scope and (slot.core or not core))
+        used = sum(slot.count for slot in self._slots if slot.scope is scope and (slot.core or not core))
         for shelf in self._projection.records.own(scope):
             if not core or shelf.category is Category.CORE:
                 used += len(shelf.rows) if now_ms is None else sum(not row.expired(now_ms) for row in shelf.rows)

@@ -7,17 +7,19 @@ Deliberately absent: what may be written (`core.limits`, `core.plan`), the broke
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from identity.agent import Caller
-from identity.errors import Conflict, InvalidInput, NotFound
+from identity.errors import InvalidInput, NotFound
 from identity.keys import Kind, Space
 from identity.ports import Bucket, Buckets, Change, Clock, Ids, Marker, Put, Reason, Remove
-from identity.visibility import space_for
+from identity.visibility import Scope, space_for
 from loomem.core import plan
 from loomem.core.limits import Limits, clean_content, clean_metadata, is_uuid
 from loomem.core.position import format_position
@@ -52,6 +54,11 @@ class Held(msgspec.Struct, frozen=True):
     key: str
     memory: Memory
     revision: int
+
+
+def held_of(row: Row) -> Held:
+    """Return what the view believes the bucket holds."""
+    return Held(row.place.bucket, row.key, row.memory, row.revision)
 
 
 class Door:
@@ -92,8 +99,8 @@ class Door:
     # --- what goes in ---
 
     def screen(
-        self, content: str | None, metadata: dict[str, object] | None
-    ) -> tuple[str | None, dict[str, object] | None, list[Notice]]:
+        self, content: str | None, metadata: dict[str, Any] | None
+    ) -> tuple[str | None, dict[str, Any] | None, list[Notice]]:
         """Return content and metadata as the scan policy lets them in, and what it found.
 
         Raises: InvalidInput (the policy blocks it, or what redaction made of it is too large).
@@ -105,6 +112,13 @@ class Door:
         if screened.metadata != metadata:
             metadata = clean_metadata(screened.metadata, self.limits)
         return content, metadata, notices
+
+    def screen_memory(self, memory: Memory) -> tuple[Memory, list[Notice]]:
+        """Return a memory as the scan policy lets it in, and what it found. Raises: as `screen`."""
+        content, metadata, notices = self.screen(memory.content, memory.metadata)
+        if content != memory.content or metadata != memory.metadata:
+            memory = msgspec.structs.replace(memory, content=content, metadata=metadata)
+        return memory, notices
 
     def space_of(self, memory: Memory) -> Space:
         """Return where the caller writes such a memory."""
@@ -121,7 +135,7 @@ class Door:
             ttl_s=plan.server_ttl_s(memory, self.now_ms, self.limits),
         )
 
-    def remove(self, row: Row | Held, reason: Reason) -> Remove:
+    def remove(self, row: Held, reason: Reason) -> Remove:
         """Return the change that erases a memory; what was forgotten leaves a tombstone for as long as the limits say."""
         return Remove(
             key=row.key,
@@ -138,8 +152,9 @@ class Door:
 
         Raises: LimitExceeded, Conflict (the key is taken), Unavailable.
         """
-        await self.make_room(memory)
-        with self.quotas.slot(memory.scope, memory.category, self.now_ms) as slot:
+        core = memory.category is Category.CORE
+        await self.make_room(memory.scope, 1, core=core)
+        with self.quotas.slot(memory.scope, core, self.now_ms) as slot:
             bucket, change = self.put(memory, op=op)
             written = await self.send(bucket, change)
             slot.written = (written.bucket, written.key, written.revision)
@@ -150,21 +165,25 @@ class Door:
 
         Raises: as `create`.
         """
-        for memory in memories:
-            await self.make_room(memory)
+        groups = Counter((memory.scope, memory.category is Category.CORE) for memory in memories)
+        for (scope, core), count in groups.items():
+            await self.make_room(scope, count, core=core)
         with ExitStack() as stack:
-            slots = [stack.enter_context(self.quotas.slot(m.scope, m.category, self.now_ms)) for m in memories]
+            slots = {
+                group: stack.enter_context(self.quotas.slot(*group, self.now_ms, count=count))
+                for group, count in groups.items()
+            }
             changes = [self.put(memory)[1] for memory in memories]
             written = await self.send_all(bucket, [*changes, *also])
-            for slot, one in zip(slots, written, strict=False):
-                slot.written = (one.bucket, one.key, one.revision)
+            for memory, one in zip(memories, written, strict=False):
+                slots[memory.scope, memory.category is Category.CORE].written = (one.bucket, one.key, one.revision)
         return written[: len(memories)]
 
-    async def make_room(self, memory: Memory) -> None:
+    async def make_room(self, scope: Scope, count: int, *, core: bool) -> None:
         """Wait for the view that quotas count in, and for one's own removals when it is full. Raises: Unavailable."""
-        await self.projection.ready((memory.scope,))
-        if self.quotas.is_full(memory.scope, memory.category):
-            await self.projection.settle((memory.scope,))
+        await self.projection.ready((scope,))
+        if self.quotas.lacks(scope, count, core=core):
+            await self.projection.settle((scope,))
 
     async def send(self, bucket: str, change: Change) -> Written:
         """Apply one change. Raises: Conflict, LimitExceeded, InvalidInput, Unavailable."""
@@ -182,24 +201,29 @@ class Door:
 
     # --- finding what is to be changed ---
 
-    async def find(self, ident: str) -> list[Row]:
-        """Return the visible rows with an id, the caller's own first; at least one.
+    async def look_up(self, idents: Sequence[str]) -> None:
+        """Return when the views know these ids, if anybody does.
 
-        The view may not have heard of what another process has just written, so before "no" the buckets are asked.
+        A view may not have heard of what another process has just written, so before "no" the buckets are asked.
 
-        Raises: NotFound, InvalidInput (there is none, and it is no UUID), Unavailable.
+        Raises: Unavailable.
         """
-        records = self.projection.records
         await self.projection.settle()
-        if not (rows := records.find(ident)):
+        if not all(map(self.projection.records.find, idents)):
             await self.projection.sync()
-            if not (rows := records.find(ident)):
-                raise unknown(ident)
-        return rows
 
-    async def held(self, row: Row | Held) -> Held | None:
+    def rows(self, ident: str) -> list[Row]:
+        """Return the visible rows with an id that has been looked up, the caller's own first; at least one.
+
+        Raises: NotFound, InvalidInput (there is none, and it is no UUID).
+        """
+        if rows := self.projection.records.find(ident):
+            return rows
+        raise unknown(ident)
+
+    async def held(self, row: Row) -> Held | None:
         """Return what the bucket holds for a row now, or None when it is gone. Raises: Corrupt, Unavailable."""
-        bucket = row.bucket if isinstance(row, Held) else row.place.bucket
+        bucket = row.place.bucket
         entry = await (await self.bucket(bucket)).get(row.key)
         if entry is None or isinstance(entry, Marker):
             return None
