@@ -64,6 +64,7 @@ def alive(everything: dict[str, Entry | Marker]) -> list[str]:
     return sorted(key for key, change in everything.items() if isinstance(change, Entry))
 
 
+@pytest.mark.requirement("deliver-3b.evict")
 async def test_the_oldest_beyond_a_limit_are_evicted_and_nothing_else(
     nats_account: NatsAccount, manual_clock: ManualClock
 ) -> None:
@@ -88,6 +89,7 @@ async def test_the_oldest_beyond_a_limit_are_evicted_and_nothing_else(
     )
 
 
+@pytest.mark.requirement("deliver-3b.evict")
 async def test_a_limit_is_kept_as_memories_come(nats_account: NatsAccount, manual_clock: ManualClock) -> None:
     async with linked(nats_account.url) as link:
         bucket = await KvBuckets(link).open(BUCKET)
@@ -153,6 +155,7 @@ async def test_the_facts_tell_what_the_server_does_by_itself(nats_account: NatsA
         assert await streams.buckets() == {BUCKET, OTHER}
 
 
+@pytest.mark.requirement("deliver-3b.expire")
 async def test_without_message_ttl_the_worker_erases_after_the_grace(
     nats_account: NatsAccount, manual_clock: ManualClock
 ) -> None:
@@ -250,6 +253,7 @@ async def moving(url: str) -> AsyncGenerator[tuple[Moving, ExpireWorker], None]:
         yield Moving(await buckets.open(BUCKET), await buckets.open(OTHER)), expire(link, SystemClock())
 
 
+@pytest.mark.requirement("deliver-3b.moves")
 async def test_a_move_cut_short_is_finished_once(nats_account: NatsAccount) -> None:
     async with moving(nats_account.url) as (between, worker), linked(nats_account.url) as link:
         job = await between.begin("agents.A.m.1", "personal.user.m.1")
