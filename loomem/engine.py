@@ -29,9 +29,11 @@ from loomem.results import (
     Committed,
     CoreCounts,
     Counts,
+    Exported,
     Fetched,
     Forgotten,
     Health,
+    Imported,
     ItemError,
     Recalled,
     Remembered,
@@ -40,7 +42,8 @@ from loomem.results import (
     Updated,
     ViewHealth,
 )
-from loomem.store import bulk, lifecycle
+from loomem.store import bulk, lifecycle, transfer
+from loomem.store.files import Files
 from loomem.store.write import Door, unknown
 from loomem.views.projection import Projection
 
@@ -61,12 +64,14 @@ class Engine:
         ids: Ids,
         scan: ScanPolicy,
         zone: tzinfo,
+        files: Files | None = None,
     ) -> None:
-        """Bind an engine to a caller. Naive dates in arguments are read in `zone`."""
+        """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`."""
         self.caller = caller
         self.limits = limits
         self._projection = projection
         self._zone = zone
+        self._files = files
         self._door = Door(caller, buckets, projection, limits, clock, ids, scan)
 
     # --- remembering ---
@@ -224,6 +229,51 @@ class Engine:
         """
         return await bulk.clean(self._door, expire_only=check.clean_flag("expireOnly", expire_only, default=False))
 
+    # --- files ---
+
+    async def export(
+        self,
+        *,
+        output_path: object = None,
+        scope: object = None,
+        category: object = None,
+        since: object = None,
+        include_expired: object = None,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write what the caller sees into a file; what its parent agent alone may change stays out.
+
+        Raises: InvalidInput, InvalidCategory, Unavailable.
+        """
+        selection = transfer.clean_selection(scope, category, since, include_expired, zone=self._zone)
+        await self._projection.settle(selection.scopes)
+        return await transfer.export(self._door, self._allowed(), output_path, selection, progress)
+
+    async def import_(
+        self,
+        *,
+        input_path: object,
+        overwrite_existing: object = None,
+        skip_invalid: object = None,
+        take_ownership: object = None,
+        progress: Progress | None = None,
+    ) -> Imported:
+        """Store the memories of an export file that are the caller's, or that it takes over.
+
+        Raises: InvalidInput (the file; with `skipInvalid` false also the first item, as whatever error it is), Unavailable.
+        """
+        options = transfer.Options(
+            overwrite=check.clean_flag("overwriteExisting", overwrite_existing, default=False),
+            skip_invalid=check.clean_flag("skipInvalid", skip_invalid, default=True),
+            take_ownership=check.clean_flag("takeOwnership", take_ownership, default=False),
+        )
+        files = self._allowed()
+        data = await files.read(input_path, field="inputPath", limit_bytes=self.limits.file_bytes)
+        # What others of the same agent have stored or forgotten a moment ago counts too.
+        await self._projection.settle()
+        await self._projection.sync()
+        return await transfer.Import(self._door, options, progress).run(data)
+
     # --- reading ---
 
     async def get(self, *, memory_id: object, at_least: object = None) -> Fetched:
@@ -353,6 +403,11 @@ class Engine:
         )
 
     # --- within ---
+
+    def _allowed(self) -> Files:
+        if self._files is None:
+            raise InvalidInput("This service may use no directory for exports and imports", field="path")
+        return self._files
 
     async def _until(self, at_least: object, scopes: tuple[Scope, ...]) -> None:
         """Wait for one's own writes, and for what the caller has heard of from others."""

@@ -20,7 +20,7 @@ from identity.ports import CaughtUp, Entry, Event, Feed, Marker, Progress, Reset
 from identity.visibility import Scope
 from loomem.core.legacy import Left, Moved, OldBucket, Source, buckets, newest, translated
 from loomem.core.record import Memory
-from loomem.results import Result
+from loomem.results import Migrated
 from loomem.store.write import Door
 
 log = logging.getLogger(__name__)
@@ -31,24 +31,6 @@ READ_S = 300.0
 """How long the reading of one bucket may take."""
 CHUNK = 200
 _PROBLEMS_LIMIT = 200
-
-
-class Migrated(Result):
-    """What a migration did, or would do."""
-
-    read: int
-    migrated: int
-    skipped: dict[str, int]
-    """Reason -> records."""
-    by_scope: dict[str, int]
-    """Of the migrated ones."""
-    dry_run: bool
-    absent: list[str]
-    """Old buckets that do not exist."""
-    problems: list[str]
-    """Keys and reasons of records that could not be taken, a few; never content."""
-    warnings: int
-    """Findings of the secret scanner."""
 
 
 class _Tally(msgspec.Struct):
@@ -127,17 +109,17 @@ async def read_all(feed: Feed, bucket: str) -> list[Entry] | None:
             case CaughtUp():
                 complete.set()
 
-    following = feed.follow(bucket, ">", on_event)
+    patience, opened = asyncio.timeout(ABSENT_S), False
     try:
-        async with asyncio.timeout(ABSENT_S) as patience:
-            async with following:
-                patience.reschedule(asyncio.get_running_loop().time() + READ_S)
-                await complete.wait()
-                return sorted(held.values(), key=lambda entry: entry.revision)
+        async with patience, feed.follow(bucket, ">", on_event):
+            opened = True
+            patience.reschedule(asyncio.get_running_loop().time() + READ_S)
+            await complete.wait()
     except TimeoutError:
-        if patience.when() is not None and not complete.is_set() and held:
-            raise Unavailable(f"The old bucket {bucket} could not be read to its end within {READ_S:g} s") from None
-        return None
+        if not opened:
+            return None
+        raise Unavailable(f"The old bucket {bucket} could not be read to its end within {READ_S:g} s") from None
+    return sorted(held.values(), key=lambda entry: entry.revision)
 
 
 def _translated_all(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from datetime import tzinfo
 
 import msgspec
 
@@ -20,13 +21,13 @@ from identity.keys import Kind
 from identity.ports import Change, Progress, Put, Reason
 from identity.visibility import Scope
 from loomem.core import envelope as form
-from loomem.core.limits import clean_object
+from loomem.core import limits as check
 from loomem.core.plan import is_expired
 from loomem.core.position import format_position
 from loomem.core.recall import Shelf
 from loomem.core.record import Category, Memory, encode
 from loomem.core.row import Row
-from loomem.core.times import iso
+from loomem.core.times import date_argument, iso
 from loomem.results import Exported, Imported, Notice
 from loomem.store.files import Files
 from loomem.store.move import move
@@ -50,6 +51,21 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     since: int | None = None
     """Updated strictly after, in milliseconds since 1970."""
     include_expired: bool = False
+
+
+def clean_selection(
+    scope: object, category: object, since: object, include_expired: object, *, zone: tzinfo
+) -> Selection:
+    """Return what raw arguments ask for; naive dates are read in `zone`.
+
+    Raises: InvalidInput, InvalidCategory.
+    """
+    return Selection(
+        scopes=tuple(Scope) if scope is None else (check.clean_scope(scope),),
+        category=None if category is None else check.clean_category(category),
+        since=None if since is None else date_argument("since", since, zone),
+        include_expired=check.clean_flag("includeExpired", include_expired, default=False),
+    )
 
 
 def selected(shelves: Iterable[Shelf], selection: Selection, now_ms: int) -> list[Memory]:
@@ -252,7 +268,7 @@ class Import:
         try:
             content, metadata, found = door.screen(memory.content, memory.metadata)
             _, extra, more = door.screen(None, memory.extra)
-            extra = clean_object("unknown fields", extra or {}, door.limits.metadata_bytes) or None
+            extra = check.clean_object("unknown fields", extra or {}, door.limits.metadata_bytes) or None
         except InvalidInput as error:
             raise InvalidInput(f"{memory.id}: {error.message}", **(error.details | {"memoryId": memory.id})) from None
         for notice in (*found, *(_unprefixed(n) for n in more)):
