@@ -246,8 +246,9 @@ class Engine:
         Raises: InvalidInput, InvalidCategory, Unavailable.
         """
         selection = transfer.clean_selection(scope, category, since, include_expired, zone=self._zone)
-        await self._projection.settle(selection.scopes)
-        return await transfer.export(self._door, self._allowed(), output_path, selection, progress)
+        files = self._allowed()
+        await self._all_of_now()
+        return await transfer.export(self._door, files, output_path, selection, progress)
 
     async def import_(
         self,
@@ -269,9 +270,7 @@ class Engine:
         )
         files = self._allowed()
         data = await files.read(input_path, field="inputPath", limit_bytes=self.limits.file_bytes)
-        # What others of the same agent have stored or forgotten a moment ago counts too.
-        await self._projection.settle()
-        await self._projection.sync()
+        await self._all_of_now()
         return await transfer.Import(self._door, options, progress).run(data)
 
     # --- reading ---
@@ -403,6 +402,11 @@ class Engine:
         )
 
     # --- within ---
+
+    async def _all_of_now(self) -> None:
+        """Wait until the views hold what the buckets hold: a file is for keeps, and its ids are compared with everything."""
+        await self._projection.settle()
+        await self._projection.sync()
 
     def _allowed(self) -> Files:
         if self._files is None:

@@ -100,7 +100,7 @@ def parse(data: bytes, *, field: str = "inputPath") -> Envelope:
 
 
 def read_item(item: object) -> object:
-    """Return the JSON value of an item; one that cannot be decoded (a lone surrogate, endless nesting) is None."""
+    """Return the JSON value of an item; one that cannot be decoded (it nests too deep) is None."""
     if not isinstance(item, msgspec.Raw):
         return item
     try:
