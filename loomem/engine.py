@@ -11,24 +11,20 @@ from collections.abc import Iterable
 from datetime import tzinfo
 
 from identity.agent import Caller
-from identity.errors import InvalidInput, LoomError, NotFound
+from identity.errors import InvalidInput, LoomError
 from identity.ports import Buckets, Clock, Ids, Progress
 from identity.visibility import Scope
 from loomem.core import limits as check
 from loomem.core import plan
 from loomem.core.limits import Limits
-from loomem.core.position import format_position, parse_position
-from loomem.core.recall import ALL_SCOPES, RawQuery, clean_page, clean_query, make_cursor, select, summary
-from loomem.core.record import to_fields
-from loomem.core.row import Row
+from loomem.core.position import Position, parse_position
+from loomem.core.recall import RawQuery, clean_page, clean_query
 from loomem.core.scan import ScanPolicy
 from loomem.results import (
     BulkForgotten,
     BulkRemembered,
     Cleaned,
     Committed,
-    CoreCounts,
-    Counts,
     Exported,
     Fetched,
     Forgotten,
@@ -37,17 +33,13 @@ from loomem.results import (
     ItemError,
     Recalled,
     Remembered,
-    ScopeCounts,
     Shared,
     Updated,
-    ViewHealth,
 )
-from loomem.store import bulk, lifecycle, transfer
+from loomem.store import bulk, lifecycle, read, transfer
 from loomem.store.files import Files
-from loomem.store.write import Door, unknown
+from loomem.store.write import Door
 from loomem.views.projection import Projection
-
-_CORRUPT_SAMPLES = 5
 
 
 class Engine:
@@ -281,14 +273,7 @@ class Engine:
         Raises: InvalidInput, NotFound (unknown, not visible, or expired), Unavailable.
         """
         ident = check.clean_id(memory_id, self.limits)
-        await self._until(at_least, ALL_SCOPES)
-        await self._door.look_up([ident])
-        rows = self._door.rows(ident)
-        now_ms = self._door.now_ms
-        row = next((row for row in rows if not row.expired(now_ms)), None)
-        if row is None:
-            raise NotFound("This memory has expired", memoryId=ident) if rows else unknown(ident)
-        return Fetched(memory=_shown(row), position=format_position(self._projection.position))
+        return await read.fetch(self._door, ident, _position(at_least))
 
     async def recall(
         self,
@@ -335,71 +320,11 @@ class Engine:
         )
         query = clean_query(raw, self.limits, self._zone)
         page = clean_page(limit, cursor, query, self.limits)
-        seen = ALL_SCOPES if query.related_to else query.scopes
-        await self._until(at_least, seen)
-        answer = select(query, page, self._projection.records.shelves(), self._door.now_ms)
-        groups: dict[Scope, list[dict[str, object]]] = {scope: [] for scope in Scope}
-        for row in answer.rows:
-            shown = _shown(row)
-            if query.related_to:
-                shown["distance"] = answer.distances[row.id]
-            groups[row.memory.scope].append(shown)
-        private, personal, team, public = (groups[scope] for scope in Scope)
-        return Recalled(
-            private=private,
-            personal=personal,
-            team=team,
-            public=public,
-            summary=summary(answer.rows, self.limits.summary_bytes),
-            counts=Counts(
-                private=len(private),
-                personal=len(personal),
-                team=len(team),
-                public=len(public),
-                expired=answer.expired,
-            ),
-            total=answer.total,
-            has_more=answer.more,
-            cursor=make_cursor(query, answer.rows[-1]) if answer.more else None,
-            position=format_position(self._projection.position_of(query.scopes)),
-            corrupt=len(self._projection.records.corrupt(query.scopes)) or None,
-        )
+        return await read.recall(self._door, query, page, _position(at_least))
 
     def counts(self) -> Health:
         """Return what the views hold and how they are, without waiting for anything."""
-        now_ms, records, status = self._door.now_ms, self._projection.records, self._projection.status
-        shelves = records.shelves()
-        quotas = self._door.quotas
-        scopes: dict[str, ScopeCounts] = {}
-        core: dict[Scope, int] = {}
-        for scope in Scope:
-            by_category: dict[str, int] = {}
-            expired = 0
-            for shelf in (shelf for shelf in shelves if shelf.scope is scope):
-                live = _live(shelf.rows, now_ms)
-                expired += len(shelf.rows) - live
-                by_category[str(shelf.category)] = by_category.get(str(shelf.category), 0) + live
-            scopes[str(scope)] = ScopeCounts(
-                visible=sum(by_category.values()),
-                own=sum(_live(shelf.rows, now_ms) for shelf in records.own(scope)),
-                limit=quotas.limit(scope, core=False),
-                by_category=by_category,
-                expired=expired,
-            )
-            core[scope] = sum(_live(s.rows, now_ms) for s in records.own(scope) if s.category == "core")
-        samples = list(records.corrupt().items())[:_CORRUPT_SAMPLES]
-        return Health(
-            scopes=scopes,
-            core=CoreCounts(private=core[Scope.PRIVATE], personal=core[Scope.PERSONAL], limit=self.limits.core),
-            view=ViewHealth(
-                state=str(status.state),
-                records=status.records,
-                corrupt=status.corrupt,
-                corrupt_samples=[{"bucket": at[0], "key": at[1], "reason": why} for at, why in samples],
-                position=format_position(status.position),
-                error=status.error,
-            ),
-        )
+        return read.health(self._door)
 
     # --- within ---
 
@@ -412,12 +337,6 @@ class Engine:
         if self._files is None:
             raise InvalidInput("This service may use no directory for exports and imports", field="path")
         return self._files
-
-    async def _until(self, at_least: object, scopes: tuple[Scope, ...]) -> None:
-        """Wait for one's own writes, and for what the caller has heard of from others."""
-        if at_least is not None:
-            await self._projection.wait(parse_position("atLeast", at_least))
-        await self._projection.settle(scopes)
 
     def _draft(
         self, content: object, scope: object, category: object, metadata: object, ttl_seconds: object
@@ -486,9 +405,5 @@ def _refuse_bad(items: Iterable[bulk.Item]) -> None:
         )
 
 
-def _shown(row: Row) -> dict[str, object]:
-    return {**to_fields(row.memory), "revision": row.revision}
-
-
-def _live(rows: Iterable[Row], now_ms: int) -> int:
-    return sum(not row.expired(now_ms) for row in rows)
+def _position(at_least: object) -> Position | None:
+    return None if at_least is None else parse_position("atLeast", at_least)
