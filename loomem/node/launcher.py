@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from identity.errors import Unavailable
+from identity.errors import LoomError, Unavailable
 from loomem.nats.endpoint import Endpoint
 from loomem.nats.link import Link
 from loomem.node.presence import STATUS_S, ask_status
@@ -172,7 +172,7 @@ async def _ask_workers(spec: NodeSpec, state: NodeState, source: Source | None) 
         async with Link(source or embedded, name="pattern-memory node status") as link:
             await link.ready(STATUS_S)
             return (await ask_status(link, state.node_id, timeout_s=STATUS_S)).workers
-    except Unavailable:
+    except LoomError:
         return None
 
 
