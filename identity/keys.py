@@ -115,6 +115,15 @@ class Key(msgspec.Struct, frozen=True):
     id: str
     model: str | None = None
 
+    @property
+    def prefix(self) -> str:
+        """Prefix of the space the key lies in."""
+        return f"{self.root}.{self.owner}"
+
+    def beside(self, kind: Kind) -> str:
+        """Return the key of another kind (not a vector) for the same id in the same space."""
+        return f"{self.prefix}.{kind}.{self.id}"
+
 
 def parse_key(key: str) -> Key | None:
     """Return the parts of a key, or None when it is none of ours (old layouts, foreign writers)."""

@@ -310,7 +310,7 @@ DELIVER: Final = _read(
     "what the first release delivers",
     """
 ? deliver-1.wheel: The built wheel installs in a fresh environment and runs.
-? deliver-1.layers: The rooms import only in the direction of the architecture.
+deliver-1.layers: The rooms import only in the direction of the architecture.
 ? deliver-2.start: The first process that finds no node starts one, detached, and every process of that user connects to it.
 ? deliver-2.private: The state directory is of mode 0700 and the token's file of mode 0600.
 ? deliver-2.lock: Two nodes never serve one store: the lock is held by the child too.
