@@ -10,6 +10,7 @@ Light on purpose: what answers `tools/list` imports this module first.
 from __future__ import annotations
 
 import asyncio
+import io
 import logging
 import os
 import sys
@@ -77,6 +78,8 @@ def serve_stdio(profile: str, stdin: BinaryIO, stdout: BinaryIO) -> None:
 
 def start_logging(known: Settings) -> None:
     """Log to stderr: our own events at the level asked for; libraries' warnings alone, since they may quote content."""
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s", force=True
     )

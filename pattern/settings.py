@@ -53,6 +53,10 @@ class Nats(msgspec.Struct, frozen=True, kw_only=True):
     cert_file: str | None = None
     key_file: str | None = None
 
+    def __repr__(self) -> str:
+        """Nothing: most of it is secret."""
+        return "Nats(...)"
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything the environment decides."""
@@ -82,6 +86,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The environment of a node that this process starts."""
     warnings: tuple[str, ...]
     """What was not understood, for the log."""
+
+    def __repr__(self) -> str:
+        """Nothing of the environment, which holds secrets."""
+        return f"Settings(project_path={str(self.project_path)!r}, home={str(self.home)!r})"
 
 
 def from_environment(environment: Mapping[str, str], cwd: Path) -> Settings:

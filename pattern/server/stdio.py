@@ -70,11 +70,7 @@ async def _write(outgoing: MemoryObjectReceiveStream[SessionMessage], stdout: Bi
     """Write what the server says; when nobody reads any more, the session is over."""
     async with outgoing:
         async for item in outgoing:
-            try:
-                line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-            except ValueError as error:  # a token of the client's that UTF-8 cannot carry
-                log.warning("event=message_dropped error=%s", type(error).__name__)
-                continue
+            line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
             try:
                 await asyncio.to_thread(_put, stdout, line)
             except OSError:
@@ -89,8 +85,8 @@ def _put(stdout: BinaryIO, line: bytes) -> None:
 def _message(line: bytes) -> JSONRPCMessage | None:
     """Return the message of a line, or None when it is none.
 
-    Text that is not valid Unicode (lone surrogates, bytes that are no UTF-8) passes, so that the tool can name the
-    argument that holds it.
+    Arguments that are not valid Unicode (lone surrogates, bytes that are no UTF-8) pass, so that the tool can name the
+    one that is not. All the rest may have to be sent back.
     """
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -98,9 +94,12 @@ def _message(line: bytes) -> JSONRPCMessage | None:
         pass
     try:
         value = json.loads(line.decode("utf-8", "surrogateescape"))
-        return jsonrpc_message_adapter.validate_python(value, by_name=False)
+        message = jsonrpc_message_adapter.validate_python(value, by_name=False)
+        rest = {**value, "params": {**(value.get("params") or {}), "arguments": None}}
+        json.dumps(rest, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
+    return message
 
 
 def _unreadable() -> JSONRPCError:

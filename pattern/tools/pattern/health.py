@@ -11,7 +11,7 @@ from loomem.results import CoreCounts, Result, ScopeCounts, ViewHealth
 from pattern.server.tool import Arguments, Backend, Tool
 
 
-class Storage(Result):
+class Storage(Result, kw_only=True):
     connected: bool
     backend: str = msgspec.field(default_factory=lambda: "nats-kv")
     embedded: bool
@@ -23,7 +23,7 @@ class Storage(Result):
     error: str | None = None
 
 
-class Session(Result):
+class Session(Result, kw_only=True):
     agent_id: str | None = None
     project_id: str | None = None
     user_id: str | None = None
@@ -36,7 +36,7 @@ class Session(Result):
     version: str
 
 
-class Node(Result):
+class Node(Result, kw_only=True):
     running: bool
     version: str | None = None
     workers: list[dict[str, Any]] | None = None
@@ -44,7 +44,7 @@ class Node(Result):
     error: str | None = None
 
 
-class HealthReport(Result):
+class HealthReport(Result, kw_only=True):
     status: str
     """`healthy`, `degraded` (something is missing, or not yet there) or `unavailable` (somebody must do something)."""
     reasons: list[str]
