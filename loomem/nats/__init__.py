@@ -1,0 +1,15 @@
+"""The NATS adapter: the only room that speaks to a broker.
+
+    endpoint   where a broker is, and how to greet it; pure
+    link       one connection, held for ever; requests, subscriptions that outlive a reconnect
+    client     one connection of nats-py made safe (TLS or nothing, bounded); loads nats-py, so it is imported late
+    faults     the one translator of nats-py's errors and the server's error codes
+    topology   every kind of bucket as data; opening, making and upgrading buckets
+    bucket     reads and single writes, idempotent by operation id and compare-and-set
+    batch      several keys of a bucket, changed together
+    follow     what a bucket tells: the ordered consumer of our own
+
+Deliberately absent: any knowledge of what a memory is, who may see it or which keys there are; blind writes; reading a
+whole stream's subjects (keys of others would show, and an agent's credentials do not allow it); a buffer for what could
+not be sent. Importing this package or `endpoint` does not load nats-py.
+"""

@@ -325,9 +325,9 @@ deliver-1.layers: The rooms import only in the direction of the architecture.
 ? deliver-3.markers: Markers of deletion, purge and expiry are told from values.
 ? deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
 ? deliver-3.permissions: The per-agent broker permissions suffice for a server whose buckets an operator has created.
-? deliver-3b.expire: The expiry worker erases expired records on a server without per-message TTL.
-? deliver-3b.evict: The expiry worker evicts the oldest recent and tasks beyond their limits.
-? deliver-3b.moves: The expiry worker finishes an interrupted move.
+deliver-3b.expire: The expiry worker erases expired records on a server without per-message TTL.
+deliver-3b.evict: The expiry worker evicts the oldest recent and tasks beyond their limits.
+deliver-3b.moves: The expiry worker finishes an interrupted move.
 ? deliver-3b.crew: The crew finds new buckets, drains at its end, records failures and shows itself in health.
 ? deliver-4.warp: Warp's records are honoured when they are of our host or meant for every machine.
 ? deliver-4.enrol: Our own identity records are made once per host and overwrite nobody's.

@@ -1,0 +1,186 @@
+"""One connection of nats-py, made safe: TLS or nothing, never hanging, never reconnecting behind our back.
+
+This module loads nats-py, so only a link that connects imports it (75 ms, and three times that when aiohttp is there
+and nobody needs it: hence `hide_aiohttp`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from identity.errors import InvalidInput
+from loomem.nats.endpoint import Endpoint
+
+_HIDDEN = "nats" not in sys.modules and "aiohttp" not in sys.modules
+if _HIDDEN:
+    # nats-py imports aiohttp whenever it is installed; `_need_websocket` brings it back for the URLs that use it.
+    sys.modules["aiohttp"] = None  # type: ignore[assignment]
+try:
+    from nats import errors
+    from nats.aio import client as _nats
+    from nats.aio import transport as _transport
+    from nats.aio.msg import Msg
+    from nats.aio.subscription import Subscription
+finally:
+    if _HIDDEN:
+        del sys.modules["aiohttp"]
+
+CONNECT_S = 3.0
+"""How long one address may take: name look-up, TLS and greeting together."""
+CLOSE_S = 1.0
+PENDING_BYTES = 8 * 1024 * 1024
+"""What may wait to be sent before a sender waits too."""
+
+
+class LinkClient(_nats.Client):
+    """A client for one connection; when that is lost, so is the client. The three overridden methods are nats-py's own
+    seams without a public name; test_nats_link fails when one of them is no longer called."""
+
+    def __init__(self, shown: str, *, secure: bool, on_error: Callable[[Exception], None]) -> None:
+        super().__init__()
+        self.shown = shown
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when the connection is over."""
+        self.causes: list[Exception] = []
+        """What went wrong while connecting, first things first."""
+        self._secure = secure
+        self._on_error = on_error
+
+    def server_text(self, field: str) -> str | None:
+        """Return a field of the server's greeting."""
+        value = self._server_info.get(field)
+        return str(value) if value is not None else None
+
+    async def heard(self, error: Exception) -> None:
+        """Take an asynchronous error of nats-py."""
+        if not self.is_connected:
+            self.causes.append(error)
+        self._on_error(error)
+
+    async def listen(self, subject: str, callback: Callable[[Msg], Awaitable[None]], queue: str = "") -> Subscription:
+        """Subscribe; `subscribe` of nats-py with types."""
+        return await self.subscribe(subject, queue=queue, cb=callback)  # pyright: ignore[reportUnknownMemberType]
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        # A server that merely offers TLS is taken at its word when we insist on it.
+        if self._secure and info.get("tls_available"):
+            info["tls_required"] = True
+        await super()._process_info(info, initial_connection)
+
+    def _connect_command(self) -> bytes:
+        # By now nats-py has encrypted the connection if the server asked for it, and would send credentials either way.
+        if self._secure and not self._server_info.get("tls_required") and not self.shown.startswith("wss"):
+            raise errors.SecureConnWantedError
+        return super()._connect_command()
+
+    async def _close(self, status: int, do_cbs: bool = True) -> None:
+        # Said first: closing can take long when the other side is gone, and requests in flight should fail now.
+        if not self.lost.done():
+            self.lost.set_result(None)
+        await super()._close(status, do_cbs)
+
+
+async def dial(
+    endpoint: Endpoint, server: str, *, name: str, secrets: dict[str, Any], on_error: Callable[[Exception], None]
+) -> LinkClient:
+    """Connect to one server of an endpoint.
+
+    Raises: errors of nats-py, OSError, ssl.SSLError, TimeoutError: within `CONNECT_S`, whatever the server does.
+    """
+    client = LinkClient(server, secure=endpoint.tls_required, on_error=on_error)
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            await client.connect(
+                servers=[server],
+                name=endpoint.name or name,
+                error_cb=client.heard,
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0,
+                connect_timeout=2,
+                ping_interval=10,
+                max_outstanding_pings=2,
+                pending_size=PENDING_BYTES,
+                inbox_prefix=endpoint.inbox_prefix,
+                **secrets,
+            )
+    except BaseException as error:
+        await shut(client)
+        if client.causes and isinstance(error, errors.NoServersError | TimeoutError):
+            raise client.causes[0] from error
+        raise
+    return client
+
+
+async def shut(client: LinkClient) -> None:
+    """Close a client, flushing what it still has to send, within `CLOSE_S`."""
+    with contextlib.suppress(TimeoutError, OSError, errors.Error):
+        async with asyncio.timeout(CLOSE_S):
+            await client.close()
+
+
+def prepare(endpoint: Endpoint) -> dict[str, Any]:
+    """Return what nats-py needs to prove who we are and check who they are. Reads files: run it in a thread.
+
+    Raises: InvalidInput.
+    """
+    secrets: dict[str, Any] = {"user": endpoint.user, "password": endpoint.password, "token": endpoint.token}
+    if endpoint.websocket:
+        _need_websocket()
+    if endpoint.credentials_file:
+        text = _read(endpoint.credentials_file, "NATS_CREDS")
+        if "BEGIN NATS USER JWT" not in text or "BEGIN USER NKEY SEED" not in text:
+            # nats-py would search such a file for ever.
+            raise InvalidInput(f"{endpoint.credentials_file} is no NATS credentials file.", field="NATS_CREDS")
+        secrets["user_credentials"] = _nats.RawCredentials(text)
+    elif endpoint.nkey_file:
+        secrets["nkeys_seed_str"] = _read(endpoint.nkey_file, "NATS_NKEY").strip()
+    if endpoint.tls_required:
+        secrets["tls"] = _tls(endpoint)
+    return secrets
+
+
+def _read(path: str, setting: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} ({setting}) cannot be read: {_why(error)}.", field=setting) from error
+
+
+def _why(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or type(error).__name__
+
+
+def _tls(endpoint: Endpoint) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=endpoint.ca_file)
+    except OSError as error:
+        raise InvalidInput(
+            f"{endpoint.ca_file} (NATS_CA) is no usable CA file: {_why(error)}.", field="NATS_CA"
+        ) from error
+    if endpoint.cert_file:
+        try:
+            context.load_cert_chain(endpoint.cert_file, endpoint.key_file)
+        except OSError as error:
+            text = f"{endpoint.cert_file} (NATS_CERT, with NATS_KEY) is no usable certificate: {_why(error)}."
+            raise InvalidInput(text, field="NATS_CERT") from error
+    return context
+
+
+def _need_websocket() -> None:
+    """Give nats-py the library that WebSocket addresses need. Raises: InvalidInput when it is not installed."""
+    if getattr(_transport, "aiohttp", None) is not None:
+        return
+    try:
+        import aiohttp
+        import multidict
+    except ImportError as error:
+        text = "ws:// and wss:// need one more package: pip install 'pattern-memory[ws]'."
+        raise InvalidInput(text, field="url") from error
+    _transport.__dict__.update(aiohttp=aiohttp, multidict=multidict)

@@ -1,0 +1,347 @@
+"""What a bucket tells: first what every key holds now, then each change, in order and once.
+
+The ordered consumer is ours. nats-py's own stands still for good after its first reset (its name is taken), and needs
+20 s after a reconnect (both pinned by test_nats_follow). Ours has a name per generation; a generation ends at a gap, at
+silence or with the connection, and the next one goes on after the last sequence that was told. Only when it was away for
+longer than markers live, or the stream is another one, does it start over and says so (`Reset`).
+
+It asks for nothing but a consumer with one filter, created on the subject that names stream, consumer and filter, so
+permissions per key prefix can allow it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Self
+
+from identity.errors import AccessDenied, LoomError, NotFound, Unavailable
+from identity.ports import CaughtUp, Entry, Event, Marker, Reset
+from loomem.nats import faults
+from loomem.nats.bucket import MARKER_LIFE_S, held_of, read, stream_of
+from loomem.nats.link import Companion, Link
+from loomem.nats.topology import call
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
+
+log = logging.getLogger(__name__)
+
+HEARTBEAT_S = 5.0
+SILENCE_S = 12.0
+"""Two heartbeats missed."""
+ABANDONED_S = 60.0
+"""The server drops a consumer that nobody listens to after so long."""
+PAUSE_S = 0.05
+PAUSE_MAX_S = 2.0
+STALL_S = 1.0
+"""`sync` asks again where it has to come to when nothing arrives for so long, and gives up after `STALLS` times."""
+STALLS = 10
+LOOKS = 3
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class KvFeed:
+    """Follows buckets over a link. The port is `identity.ports.Feed`."""
+
+    def __init__(self, link: Link, *, marker_life_s: float = MARKER_LIFE_S) -> None:
+        self._link = link
+        self._marker_life_s = marker_life_s
+
+    def follow(self, bucket: str, filter: str, on_event: Callable[[Event], None]) -> KvFollowing:
+        """Call `on_event` (in order, on the event loop, never concurrently) until the context is left.
+
+        `CaughtUp` is told after each (re)opening, so after a reconnect too; only one that follows a `Reset` means that
+        what was not told again is gone. An exception of `on_event` ends the feed and reaches whoever holds the context.
+        """
+        return KvFollowing(self._link, bucket, filter, on_event, self._marker_life_s)
+
+
+class _Generation:
+    """One consumer's life."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.told = 0
+        """Sequence of the consumer's last message."""
+        self.caught_up = False
+        self.failure: Exception | None = None
+        """What `on_event` raised."""
+        self.over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Done with the reason why it ended."""
+
+    def end(self, reason: str) -> None:
+        if not self.over.done():
+            self.over.set_result(reason)
+
+
+class KvFollowing:
+    """A feed of one bucket under one filter. The port is `identity.ports.Following`."""
+
+    def __init__(
+        self, link: Link, bucket: str, filter: str, on_event: Callable[[Event], None], marker_life_s: float
+    ) -> None:
+        self._link = link
+        self._bucket = bucket
+        self._filter = filter
+        self._on_event = on_event
+        self._marker_life_s = marker_life_s
+        self._prefix = len(f"$KV.{bucket}.")
+        self._cursor = 0
+        """Sequence of the last change told; 0 = nothing yet."""
+        self._anchor: Entry | Marker | None = None
+        """The last change told: by it the stream is recognised."""
+        self._contact = time.time()
+        """When the broker was last heard. Wall clock: a machine that slept was away too."""
+        self._generation: _Generation | None = None
+        self._progress: list[asyncio.Future[None]] = []
+        self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._companion = Companion()
+
+    async def __aenter__(self) -> Self:
+        await self._companion.start(self._keep_following(), f"follow {self._bucket} {self._filter}")
+        try:
+            await asyncio.shield(self._opened)
+        except BaseException as error:
+            await self._companion.stop(error)
+            raise
+        return self
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        await self._companion.stop(error)
+
+    async def sync(self) -> None:
+        """Return when everything the bucket held under the filter at the time of this call has been told.
+
+        Raises: Unavailable (no connection, or nothing arrives any more).
+        """
+        for _ in range(STALLS):
+            generation, goal = await self._ask_goal()
+            while generation is not None and generation is self._generation:
+                if generation.told >= goal:
+                    return
+                if not await self._progress_within(STALL_S):
+                    break
+        raise Unavailable("The broker (NATS) has stopped telling what the bucket holds.", retry_after_s=1.0)
+
+    async def _ask_goal(self) -> tuple[_Generation | None, int]:
+        """Return the consumer and how many messages it has told when everything of this moment is told.
+
+        What is replaced or removed before it is told never comes; so a goal is good for a moment, and asked for again.
+        """
+        await self._link.ready(STALL_S)
+        generation = self._generation
+        if generation is None:
+            await self._progress_within(STALL_S)
+            return None, 0
+        try:
+            info = await call(self._link, f"CONSUMER.INFO.{stream_of(self._bucket)}.{generation.name}")
+        except faults.Silence:
+            return None, 0
+        except NotFound:
+            generation.end("consumer is gone")
+            await self._progress_within(STALL_S)
+            return None, 0
+        return generation, info["delivered"]["consumer_seq"] + info["num_pending"]
+
+    async def _progress_within(self, timeout_s: float) -> bool:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._progress.append(future)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await future
+        except TimeoutError:
+            return False
+        return True
+
+    def _moved(self) -> None:
+        for future in self._progress:
+            if not future.done():
+                future.set_result(None)
+        self._progress.clear()
+
+    # --- one generation after another ---
+
+    async def _keep_following(self) -> None:
+        pause_s = PAUSE_S
+        while True:
+            await self._link.up()
+            begun = time.monotonic()
+            try:
+                reason = await self._live()
+            except AccessDenied as denied:
+                if not self._opened.done():
+                    self._opened.set_exception(denied)
+                    return
+                reason = "denied"
+            except LoomError as error:
+                reason = error.message
+            self._generation = None
+            log.info("event=feed_interrupted bucket=%s filter=%s reason=%r", self._bucket, self._filter, reason)
+            pause_s = PAUSE_S if time.monotonic() - begun > PAUSE_MAX_S else min(2 * pause_s, PAUSE_MAX_S)
+            await asyncio.sleep(pause_s)
+
+    async def _live(self) -> str:
+        """Live one generation and return why it ended. Raises: LoomError; what `on_event` raised."""
+        await self._decide_where_to_start()
+        client = self._link.nc
+        generation = _Generation(uuid.uuid4().hex)
+        inbox = client.new_inbox()
+
+        async def deliver(msg: Msg) -> None:
+            if reply := self._take(generation, msg):
+                await client.publish(reply)
+
+        with faults.translated():
+            subscription = await client.listen(inbox, deliver)
+        try:
+            info = await call(self._link, *self._consumer(generation.name, inbox))
+            self._contact = time.time()
+            self._generation = generation
+            if not self._opened.done():
+                self._opened.set_result(None)
+            if info["num_pending"] == 0:
+                self._told_all(generation)
+            self._moved()
+            await self._wait_for_end(generation, client.lost)
+        finally:
+            # A client that is gone took the subscription with it, and the server drops the consumer by itself.
+            if client.is_connected:
+                with contextlib.suppress(LoomError), faults.translated():
+                    await subscription.unsubscribe()
+                    await client.publish(f"$JS.API.CONSUMER.DELETE.{stream_of(self._bucket)}.{generation.name}")
+        if generation.failure is not None:
+            raise generation.failure
+        return generation.over.result() if generation.over.done() else "connection lost"
+
+    async def _wait_for_end(self, generation: _Generation, lost: asyncio.Future[None]) -> None:
+        while not (generation.over.done() or lost.done()):
+            await asyncio.wait((generation.over, lost), timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED)
+            if time.time() - self._contact > SILENCE_S:
+                generation.end("silence")
+
+    async def _decide_where_to_start(self) -> None:
+        """Start over, and say so, when going on after the cursor would miss something."""
+        if self._cursor:
+            if time.time() - self._contact > self._marker_life_s:
+                self._start_over("away for longer than markers live")
+            elif not await self._is_same_stream():
+                self._start_over("the stream is another one")
+
+    def _start_over(self, reason: str) -> None:
+        log.warning("event=feed_reset bucket=%s filter=%s reason=%r", self._bucket, self._filter, reason)
+        self._cursor, self._anchor = 0, None
+        self._on_event(Reset(self._bucket, self._filter))
+
+    async def _is_same_stream(self) -> bool:
+        """Return whether the key of the last change told still bears it, or something newer.
+
+        A stream that was deleted and made again counts its sequences from one; going on after the cursor would wait for
+        ever. Its creation date cannot be asked for with an agent's permissions.
+        """
+        anchor = self._anchor
+        assert anchor is not None  # noqa: S101 - set together with the cursor
+        for _ in range(LOOKS):
+            try:
+                held = await read(self._link, self._bucket, anchor.key, direct=True)
+            except (faults.NobodyThere, AccessDenied):
+                # No direct reads here. Whether there is a stream at all is seen when the consumer is made.
+                return True
+            if held is not None and held.revision >= anchor.revision:
+                return held.revision > anchor.revision or held.at == anchor.at
+            # In a cluster it may be a replica that lags.
+            await asyncio.sleep(PAUSE_S)
+        return False
+
+    def _consumer(self, name: str, inbox: str) -> tuple[str, dict[str, Any]]:
+        """Return subject and body of the request that makes the consumer. Units: nanoseconds."""
+        stream, subject = stream_of(self._bucket), f"$KV.{self._bucket}.{self._filter}"
+        config: dict[str, Any] = {
+            "name": name,
+            "deliver_subject": inbox,
+            "filter_subject": subject,
+            "ack_policy": "none",
+            "max_deliver": 1,
+            "replay_policy": "instant",
+            # Without flow control the server cuts off a reader that falls behind, at about 20 000 records.
+            "flow_control": True,
+            "idle_heartbeat": int(HEARTBEAT_S * 10**9),
+            "inactive_threshold": int(ABANDONED_S * 10**9),
+            "num_replicas": 1,
+            "mem_storage": True,
+        }
+        if self._cursor:
+            config |= {"deliver_policy": "by_start_sequence", "opt_start_seq": self._cursor + 1}
+        else:
+            config |= {"deliver_policy": "last_per_subject"}
+        return f"CONSUMER.CREATE.{stream}.{name}.{subject}", {"stream_name": stream, "config": config}
+
+    # --- what arrives ---
+
+    def _take(self, generation: _Generation, msg: Msg) -> str | None:
+        """Take one message and return where an answer to it goes, if it wants one.
+
+        Synchronous, so nothing comes between a change and its cursor.
+        """
+        if generation.over.done():
+            return None
+        self._contact = time.time()
+        headers = msg.headers or {}
+        if "Status" in headers and not msg.data:
+            return self._take_control(generation, msg, headers)
+        self._take_change(generation, msg, headers)
+        return None
+
+    def _take_change(self, generation: _Generation, msg: Msg, headers: dict[str, str]) -> None:
+        tokens = msg.reply.split(".")
+        # $JS.ACK.[domain.account.]stream.consumer.delivered.stream-seq.consumer-seq.time.pending[.random]
+        at = 5 if len(tokens) == 9 else 7
+        sequence, number, nanoseconds, pending = (int(token) for token in tokens[at : at + 4])
+        if number != generation.told + 1:
+            generation.end("gap")
+            return
+        if sequence > self._cursor:
+            when = _EPOCH + timedelta(microseconds=nanoseconds // 1000)
+            held = held_of(msg.subject[self._prefix :], msg.data, headers, sequence, when)
+            if not self._tell(generation, held):
+                return
+            # After the change was taken, never before: a feed that fails here tells it again.
+            self._cursor, self._anchor = sequence, held
+        generation.told = number
+        if pending == 0:
+            self._told_all(generation)
+        if self._progress:
+            self._moved()
+
+    def _take_control(self, generation: _Generation, msg: Msg, headers: dict[str, str]) -> str | None:
+        """Return where flow control wants its answer; see in a heartbeat what never arrived."""
+        if headers["Status"] != "100":
+            generation.end(headers.get("Description", headers["Status"]))
+            return None
+        stalled = headers.get("Nats-Consumer-Stalled")
+        last = headers.get("Nats-Last-Consumer")
+        if last is not None and int(last) > generation.told:
+            generation.end("gap")
+        elif last is not None and stalled is None:
+            # Heartbeats come when there is nothing to send: what was pending and vanished will not come any more.
+            self._told_all(generation)
+        return msg.reply or stalled
+
+    def _told_all(self, generation: _Generation) -> None:
+        if not generation.caught_up:
+            generation.caught_up = True
+            self._tell(generation, CaughtUp(self._bucket, self._filter))
+
+    def _tell(self, generation: _Generation, event: Event) -> bool:
+        try:
+            self._on_event(event)
+        except Exception as failure:  # noqa: BLE001 - nats-py would log it and go on; it has to end the feed
+            generation.failure = failure
+            generation.end("on_event failed")
+            return False
+        return True
