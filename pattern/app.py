@@ -18,6 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+import msgspec
+
+from identity.config import read_config
 from identity.errors import InvalidInput
 from pattern.server.handlers import build
 from pattern.server.lifetime import leave, on_signals, watch_parent
@@ -48,13 +51,20 @@ NAMES = {"full": "pattern-memory", "pattern": "pattern"}
 
 
 def settings() -> Settings:
-    """Return what the environment says. Raises: InvalidInput."""
-    environment = {"HOME": str(Path.home()), **os.environ}
-    cwd = Path.cwd()
+    """Return what the environment says, and where it is silent, the configuration files.
+
+    Raises: InvalidInput.
+    """
+    home, cwd = Path.home(), Path.cwd()
+    environment = {"HOME": str(home), **{name: value for name, value in os.environ.items() if value.strip()}}
+    config = read_config(from_environment(environment, cwd).project_path, home)
+    files = {"NATS_URL": config.nats_url, "LOOMINAL_PROJECT_ID": config.project_id, "LOG_LEVEL": config.log_level}
+    environment = {name: value for name, value in files.items() if value is not None} | environment
     if Path(__file__).resolve().parent.parent == cwd:
         # Run from a checkout: a node has another working directory, and must be told where the packages are.
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(cwd), environment.get("PYTHONPATH"))))
-    return from_environment(environment, cwd)
+    known = from_environment(environment, cwd)
+    return msgspec.structs.replace(known, warnings=(*known.warnings, *config.warnings))
 
 
 def serve_stdio(profile: str, stdin: BinaryIO, stdout: BinaryIO) -> None:
@@ -68,23 +78,22 @@ def serve_stdio(profile: str, stdin: BinaryIO, stdout: BinaryIO) -> None:
     watch_parent(end)
     known = _checked(profile)
     start_logging(known)
-    server = build(
-        TOOLS, lambda: running(known), name=NAMES[profile], version=VERSION, instructions=INSTRUCTIONS
-    )
+    server = build(TOOLS, lambda: running(known), name=NAMES[profile], version=VERSION, instructions=INSTRUCTIONS)
     on_signals(end)
     asyncio.run(serve(server, stdin, stdout, ends.append))
     leave(0)
 
 
-def start_logging(known: Settings) -> None:
+def start_logging(known: Settings, *, least: str | None = None) -> None:
     """Log to stderr: our own events at the level asked for; libraries' warnings alone, since they may quote content."""
-    if isinstance(sys.stderr, io.TextIOWrapper):
-        sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")
+    # UTF-8 whatever the locale, and a character that cannot be written is no reason to fail.
+    stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True)
     logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s", force=True
+        stream=stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s", force=True
     )
+    level = least if least is not None and known.log_level == "INFO" else known.log_level
     for package in ("identity", "loomem", "pattern"):
-        logging.getLogger(package).setLevel(known.log_level)
+        logging.getLogger(package).setLevel(level)
     for warning in known.warnings:
         log.warning("event=unknown_setting reason=%r", warning)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 
@@ -48,6 +47,7 @@ async def _storage(parts: Parts) -> Storage:
             latency_ms = round((time.perf_counter() - began) * 1e3, 2)
     return Storage(
         connected=state.connected,
+        backend="nats-kv",
         embedded=parts.broker.embedded,
         url=state.shown_url,
         server_version=state.server_version,
@@ -82,8 +82,7 @@ async def _node(parts: Parts) -> Node | None:
         answer = await ask_status(parts.link, state.node_id, timeout_s=ASK_S)
     except Unavailable as error:
         return Node(running=False, version=state.version, error=parts.broker.node_error or error.message)
-    workers: list[dict[str, Any]] = [msgspec.json.decode(worker) for worker in answer.workers]
-    return Node(running=True, version=answer.version, workers=workers)
+    return Node(running=True, version=answer.version, workers=answer.workers)
 
 
 def _reasons(storage: Storage, held: Health | None, node: Node | None, fault: LoomError | None) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -101,7 +101,7 @@ class Service:
                     self._settle(engine, None)
                     log.info("event=ready agent=%s project=%s", engine.caller.agent_id, engine.caller.project_id)
                     await asyncio.Event().wait()
-            except* Exception as group:  # the outermost loop: a bug in a view must not end the session
+            except* Exception as group:  # noqa: BLE001 - the outermost loop: a bug in a view must not end the session
                 fault = _first(group)
                 self._settle(None, fault)
                 log.warning("event=not_ready code=%s reason=%r", fault.code, fault.message)
@@ -120,7 +120,7 @@ class Service:
 
 
 @asynccontextmanager
-async def running(settings: Settings) -> AsyncIterator[Service]:
+async def running(settings: Settings) -> AsyncGenerator[Service, None]:
     """Run the service behind the body."""
     service = Service(settings)
     async with asyncio.TaskGroup() as group:

@@ -181,7 +181,9 @@ def _whole(env: Mapping[str, str], name: str, default: int, *, most: int = 10**1
 def _limits(env: Mapping[str, str]) -> Limits:
     standard = Limits()
     changed: dict[str, Any] = {
-        field: _whole(env, variable, getattr(standard, field)) for variable, field in _LIMIT_NAMES.items() if variable in env
+        field: _whole(env, variable, getattr(standard, field))
+        for variable, field in _LIMIT_NAMES.items()
+        if variable in env
     }
     return msgspec.structs.replace(standard, **changed)
 
@@ -209,7 +211,9 @@ def _log_level(env: Mapping[str, str]) -> str:
         return "DEBUG"
     level = LEVELS.get(env.get("LOG_LEVEL", "INFO").upper())
     if level is None:
-        raise InvalidInput(f"LOG_LEVEL must be DEBUG, INFO, WARN or ERROR, not {env['LOG_LEVEL'][:40]!r}", field="LOG_LEVEL")
+        raise InvalidInput(
+            f"LOG_LEVEL must be DEBUG, INFO, WARN or ERROR, not {env['LOG_LEVEL'][:40]!r}", field="LOG_LEVEL"
+        )
     return level
 
 

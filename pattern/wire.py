@@ -20,5 +20,6 @@ def claim() -> tuple[BinaryIO, BinaryIO]:
         os.dup2(2, 1)
     except OSError:  # started without a stderr
         os.dup2(nothing, 1)
+        os.dup2(nothing, 2)
     os.close(nothing)
     return stdin, stdout

@@ -6,10 +6,11 @@ are the SDK's. The message of an unexpected error stays in the log, since it may
 
 from __future__ import annotations
 
+import json
 import logging
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from mcp_types import CallToolResult, TextContent
@@ -22,7 +23,7 @@ log = logging.getLogger(__name__)
 class Failure(msgspec.Struct, frozen=True):
     """What every tool answers when it cannot do what was asked."""
 
-    code: str
+    code: Annotated[str, msgspec.Meta(description="Only when the call failed, as the next two: why.")]
     message: str
     details: dict[str, Any]
 
@@ -30,10 +31,11 @@ class Failure(msgspec.Struct, frozen=True):
 def failure(error: Exception, *, tool: str, deadline_s: float) -> CallToolResult:
     """Return the answer for an error that a tool raised."""
     known = _known(error, tool, deadline_s)
-    body = Failure(known.code, _printable(known.message), _printable_values(known.details))
+    body = Failure(known.code, known.message, known.details)
+    text = json.dumps(msgspec.structs.asdict(body), ensure_ascii=False, default=str)
     return CallToolResult(
-        content=[TextContent(type="text", text=f"Error: {body.message}")],
-        structured_content=msgspec.to_builtins(body),
+        content=[TextContent(type="text", text=f"Error: {_printable(known.message)}")],
+        structured_content=json.loads(_printable(text)),
         is_error=True,
     )
 
@@ -56,7 +58,9 @@ def _known(error: Exception, tool: str, deadline_s: float) -> LoomError:
             return InvalidInput("the arguments are nested too deeply")
         case _:
             log.error("event=tool_failed tool=%s error=%s at=%s", tool, type(error).__name__, _where(error))
-            return LoomError(f"{tool} failed unexpectedly ({type(error).__name__}); the server's log on stderr has more")
+            return LoomError(
+                f"{tool} failed unexpectedly ({type(error).__name__}); the server's log on stderr has more"
+            )
 
 
 def _where(error: Exception) -> str:
@@ -68,15 +72,3 @@ def _where(error: Exception) -> str:
 def _printable(text: str) -> str:
     """Return text that UTF-8 can carry; a message may quote an argument that it cannot."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _printable_values(value: Any) -> Any:
-    match value:
-        case str():
-            return _printable(value)
-        case dict():
-            return {_printable(str(k)): _printable_values(v) for k, v in value.items()}
-        case list() | tuple():
-            return [_printable_values(item) for item in value]
-        case _:
-            return value

@@ -73,10 +73,11 @@ def _fields(struct: type[msgspec.Struct]) -> Schema:
     return {field.encode_name: _type(field.type) for field in info.fields}
 
 
-def _type(kind: inspect.Type) -> Schema:  # noqa: C901, PLR0911 - a table of types reads best as one match
+def _type(kind: inspect.Type) -> Schema:  # noqa: C901 - a table of types reads best as one match
     match kind:
-        case inspect.Metadata(type=inner, extra_json_schema=extra):
-            return {**_type(inner), **(extra or {})}
+        case inspect.Metadata(type=inner):
+            said: Schema | None = kind.extra_json_schema
+            return {**_type(inner), **(said or {})}
         case inspect.UnionType(types=types):
             return _one_of(types)
         case inspect.StructType(cls=cls):

@@ -42,7 +42,7 @@ async def serve(
     from_server, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     loop = asyncio.get_running_loop()
     async with asyncio.TaskGroup() as group:
-        lines = _lines(stdin, one_socket=os.path.sameopenfile(stdin.fileno(), stdout.fileno()))
+        lines = _lines(stdin, one_socket=os.path.samestat(os.fstat(stdin.fileno()), os.fstat(stdout.fileno())))
         reading = group.create_task(_read(lines, incoming, from_server.clone()))
         group.create_task(_write(outgoing, stdout, reading.cancel))
         on_end(lambda: loop.call_soon_threadsafe(reading.cancel) and None)
@@ -66,7 +66,9 @@ async def _read(lines: AsyncGenerator[bytes, None], incoming: Incoming, outgoing
             end_within(GRACE_S)
 
 
-async def _write(outgoing: MemoryObjectReceiveStream[SessionMessage], stdout: BinaryIO, gone: Callable[[], Any]) -> None:
+async def _write(
+    outgoing: MemoryObjectReceiveStream[SessionMessage], stdout: BinaryIO, gone: Callable[[], Any]
+) -> None:
     """Write what the server says; when nobody reads any more, the session is over."""
     async with outgoing:
         async for item in outgoing:
@@ -93,10 +95,10 @@ def _message(line: bytes) -> JSONRPCMessage | None:
     except ValidationError:
         pass
     try:
-        value = json.loads(line.decode("utf-8", "surrogateescape"))
+        value: dict[str, Any] = json.loads(line.decode("utf-8", "surrogateescape"))
         message = jsonrpc_message_adapter.validate_python(value, by_name=False)
-        rest = {**value, "params": {**(value.get("params") or {}), "arguments": None}}
-        json.dumps(rest, ensure_ascii=False).encode()
+        value["params"] = {**(value.get("params") or {}), "arguments": None}
+        json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
     return message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from identity.ports import Progress
-from loomem.results import Cleaned, Committed, Forgotten, BulkForgotten, Shared, Updated
+from loomem.results import BulkForgotten, Cleaned, Committed, Forgotten, Shared, Updated
 from pattern.server.tool import Arguments, Backend, Shape, Tool
 from pattern.tools.pattern.words import (
     CATEGORIES,
@@ -20,14 +20,14 @@ from pattern.tools.pattern.words import (
 async def _commit(backend: Backend, given: Arguments, _progress: Progress) -> Committed:
     engine = await backend.engine()
     return await engine.commit(
-        given.get("memoryId"), new_content=given.get("newContent"), target_scope=given.get("targetScope")
+        memory_id=given.get("memoryId"), new_content=given.get("newContent"), target_scope=given.get("targetScope")
     )
 
 
 async def _share(backend: Backend, given: Arguments, _progress: Progress) -> Shared:
     engine = await backend.engine()
     return await engine.share(
-        given.get("memoryId"),
+        memory_id=given.get("memoryId"),
         category=given.get("category"),
         keep_original=given.get("keepOriginal", False) or given.get("keepPrivate", False),
         force=given.get("force", False),
@@ -36,13 +36,13 @@ async def _share(backend: Backend, given: Arguments, _progress: Progress) -> Sha
 
 async def _forget(backend: Backend, given: Arguments, _progress: Progress) -> Forgotten:
     engine = await backend.engine()
-    return await engine.forget(given.get("memoryId"), force=given.get("force", False))
+    return await engine.forget(memory_id=given.get("memoryId"), force=given.get("force", False))
 
 
 async def _forget_bulk(backend: Backend, given: Arguments, progress: Progress) -> BulkForgotten:
     engine = await backend.engine()
     return await engine.forget_bulk(
-        given["memoryIds"],
+        memory_ids=given["memoryIds"],
         stop_on_error=given.get("stopOnError", False),
         force=given.get("force", False),
         progress=progress,
@@ -52,7 +52,7 @@ async def _forget_bulk(backend: Backend, given: Arguments, progress: Progress) -
 async def _update(backend: Backend, given: Arguments, _progress: Progress) -> Updated:
     engine = await backend.engine()
     return await engine.update(
-        given.get("memoryId"),
+        memory_id=given.get("memoryId"),
         expected_revision=given.get("expectedRevision"),
         content=given.get("content"),
         metadata=given.get("metadata"),

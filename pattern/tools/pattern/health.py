@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from identity.ports import Progress
@@ -11,9 +9,9 @@ from loomem.results import CoreCounts, Result, ScopeCounts, ViewHealth
 from pattern.server.tool import Arguments, Backend, Tool
 
 
-class Storage(Result, kw_only=True):
+class Storage(Result, frozen=True, kw_only=True):
     connected: bool
-    backend: str = msgspec.field(default_factory=lambda: "nats-kv")
+    backend: str
     embedded: bool
     """Whether this service brings its own broker (`NATS_URL` is not set)."""
     url: str | None = None
@@ -23,7 +21,7 @@ class Storage(Result, kw_only=True):
     error: str | None = None
 
 
-class Session(Result, kw_only=True):
+class Session(Result, frozen=True, kw_only=True):
     agent_id: str | None = None
     project_id: str | None = None
     user_id: str | None = None
@@ -36,15 +34,15 @@ class Session(Result, kw_only=True):
     version: str
 
 
-class Node(Result, kw_only=True):
+class Node(Result, frozen=True, kw_only=True):
     running: bool
     version: str | None = None
-    workers: list[dict[str, Any]] | None = None
+    workers: list[dict[str, object]] | None = None
     """What each background worker says of itself."""
     error: str | None = None
 
 
-class HealthReport(Result, kw_only=True):
+class HealthReport(Result, frozen=True, kw_only=True):
     status: str
     """`healthy`, `degraded` (something is missing, or not yet there) or `unavailable` (somebody must do something)."""
     reasons: list[str]

@@ -44,7 +44,7 @@ async def _recall(backend: Backend, given: Arguments, _progress: Progress) -> Re
 
 async def _get(backend: Backend, given: Arguments, _progress: Progress) -> Fetched:
     engine = await backend.engine()
-    return await engine.get(given.get("memoryId"), at_least=given.get("atLeast"))
+    return await engine.get(memory_id=given.get("memoryId"), at_least=given.get("atLeast"))
 
 
 _PRIORITY = Shape(type="integer", enum=(1, 2, 3))

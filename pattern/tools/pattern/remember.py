@@ -5,7 +5,7 @@ from __future__ import annotations
 from identity.ports import Progress
 from identity.visibility import Scope
 from loomem.core.record import Category
-from loomem.results import Remembered, BulkRemembered
+from loomem.results import BulkRemembered, Remembered
 from pattern.server.tool import Arguments, Backend, Run, Shape, Tool
 from pattern.tools.pattern.words import CATEGORY, METADATA, SCOPE, TTL, content, flag
 
@@ -36,7 +36,7 @@ def _into(scope: Scope, category: Category) -> Run:
 async def _remember_bulk(backend: Backend, given: Arguments, progress: Progress) -> BulkRemembered:
     engine = await backend.engine()
     return await engine.remember_bulk(
-        given["memories"],
+        memories=given["memories"],
         validate=given.get("validate", True),
         stop_on_error=given.get("stopOnError", False),
         atomic=given.get("atomic", False),
