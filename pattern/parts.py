@@ -19,6 +19,7 @@ from loomem.engine import Engine
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
+from loomem.store.files import Files
 from loomem.views.projection import Projection
 from pattern.clock import RandomIds, SystemClock
 from pattern.node import CONNECT_S, Broker
@@ -34,6 +35,7 @@ class Parts:
         self.broker = Broker(settings)
         self.link = Link(self.broker.endpoint, name=f"pattern-memory {VERSION}")
         self.caller: Caller | None = None
+        self._projection: Projection | None = None
 
     @asynccontextmanager
     async def engine(self) -> AsyncGenerator[Engine, None]:
@@ -46,6 +48,7 @@ class Parts:
         buckets = KvBuckets(self.link, replicas=settings.replicas)
         self.caller = await load(buckets, identity_spec(settings))
         async with Projection(KvFeed(self.link), buckets, self.caller) as projection:
+            self._projection = projection
             yield Engine(
                 caller=self.caller,
                 buckets=buckets,
@@ -55,7 +58,13 @@ class Parts:
                 ids=RandomIds(),
                 scan=settings.scan_policy,
                 zone=settings.timezone,
+                files=Files((settings.files_dir,)),
             )
+
+    async def loaded(self) -> None:
+        """Return when the views hold what the buckets held at the start. Raises: Unavailable."""
+        if self._projection is not None:
+            await self._projection.ready()
 
 
 @asynccontextmanager

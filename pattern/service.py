@@ -32,6 +32,8 @@ LINK_S = 1.7
 """How long a call waits for a broker that is not there."""
 NODE_S = 12.0
 """How long a call waits while the embedded broker starts for the first time."""
+HEALTH_S = 3.5
+"""How long the report on all that waits for it."""
 RETRY_S = (1.0, 2.0, 5.0, 10.0)
 
 
@@ -64,10 +66,12 @@ class Service:
     async def health(self) -> HealthReport:
         self.wake()
         parts = await self._connecting()
+        patience_s = HEALTH_S if parts.broker.starting else LINK_S
         with suppress(Unavailable, TimeoutError):
-            async with asyncio.timeout(LINK_S):
-                await parts.link.ready(LINK_S)
+            async with asyncio.timeout(patience_s):
+                await parts.link.ready(patience_s)
                 await self._settled.wait()
+                await parts.loaded()
         now = datetime.now(UTC)
         session = Session(
             session_start=iso(self._began),

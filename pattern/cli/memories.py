@@ -64,7 +64,9 @@ def remember(
 @click.command()
 @click.option("--search", help="Text that the content must contain.")
 @click.option("--tag", "tags", multiple=True, help="Must have it; may be repeated.")
-@click.option("--scope", "scopes", type=SCOPES, multiple=True, help="Where to look; may be repeated; default everywhere.")
+@click.option(
+    "--scope", "scopes", type=SCOPES, multiple=True, help="Where to look; may be repeated; default everywhere."
+)
 @click.option("--category", "categories", type=CATEGORIES, multiple=True, help="May be repeated; default all.")
 @click.option("--since", help="Updated after this date or time (ISO 8601).")
 @click.option("--limit", type=int, help="At most so many; default 50, most 200.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -57,7 +58,7 @@ class Bar:
         self._done = 0.0
 
     def __enter__(self) -> Progress:
-        self._bar = click.progressbar(length=1000, label=self._label, file=click.get_text_stream("stderr"))
+        self._bar = click.progressbar(length=1000, label=self._label, file=sys.stderr)
         self._bar.__enter__()
         return self._advance
 

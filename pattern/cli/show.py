@@ -41,7 +41,8 @@ def recalled(page: Recalled) -> None:
 
 def memory(row: dict[str, Any]) -> None:
     """Print one memory."""
-    scope, metadata = str(row["scope"]), row.get("metadata") or {}
+    scope = str(row["scope"])
+    metadata: dict[str, Any] = row.get("metadata") or {}
     tags = "".join(f" #{tag}" for tag in metadata.get("tags", ()))
     heading = click.style(f"{scope}/{row['category']}", fg=SCOPE_COLOURS.get(scope), bold=True)
     click.echo(f"{heading} {click.style(str(row['updatedAt'])[:16].replace('T', ' ') + tags, dim=True)}")

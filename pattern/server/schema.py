@@ -7,7 +7,7 @@ their own. So it names the fields of the result and those of a failure.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from mcp_types import Tool as ListedTool
@@ -76,7 +76,7 @@ def _fields(struct: type[msgspec.Struct]) -> Schema:
 def _type(kind: inspect.Type) -> Schema:  # noqa: C901 - a table of types reads best as one match
     match kind:
         case inspect.Metadata(type=inner):
-            said: Schema | None = kind.extra_json_schema
+            said = cast("Schema | None", kind.extra_json_schema)  # pyright: ignore[reportUnknownMemberType] - a bare dict
             return {**_type(inner), **(said or {})}
         case inspect.UnionType(types=types):
             return _one_of(types)
