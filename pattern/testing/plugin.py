@@ -6,15 +6,20 @@ Event loops are made per test, so nothing here holds one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+import pytest_asyncio
 
 from pattern.testing.accounts import AccountPool, NatsAccount
 from pattern.testing.certificates import Certificates, make_certificates
 from pattern.testing.determinism import ManualClock, SequentialIds
 from pattern.testing.server import NatsCluster, NatsServer, ServerOptions
+
+if TYPE_CHECKING:
+    from pattern.testing.agents import Agents
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +40,15 @@ def nats_server(nats_accounts: AccountPool) -> NatsServer:
 def nats_account(nats_accounts: AccountPool) -> NatsAccount:
     """A fresh, empty account with JetStream; `.url` has its credentials."""
     return nats_accounts.take()
+
+
+@pytest_asyncio.fixture
+async def agents(nats_account: NatsAccount, tmp_path: Path) -> AsyncIterator[Agents]:
+    """Agents on this test's account: `me = await agents()`, `await me.call("remember", content="...")`."""
+    from pattern.testing.agents import agents_on  # the whole service: not for every run of pytest
+
+    async with agents_on(nats_account, tmp_path) as opened:
+        yield opened
 
 
 @pytest.fixture
