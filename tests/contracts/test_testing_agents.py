@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from pathlib import Path
 
 import pytest
 
-from pattern.testing.agents import Agents, ToolFailed
+from pattern.testing.agents import Agent, Agents, Mode, ToolFailed
 from pattern.testing.determinism import ManualClock
 
 both = pytest.mark.parametrize("agents", ["open", "guarded"], indirect=True)
 
 
-def contents(recalled: Any) -> set[str]:
-    """Return the contents of all memories in an answer of recall-context."""
-    match recalled:
-        case {"content": str(text)}:
-            return {text}
-        case dict() as table:
-            return {text for value in cast("dict[str, Any]", table).values() for text in contents(value)}
-        case list() as rows:
-            return {text for row in cast("list[Any]", rows) for text in contents(row)}
-        case _:
-            return set()
+SCOPES = ("private", "personal", "team", "public")
+
+
+async def contents(agent: Agent) -> set[str]:
+    """Return the contents of all memories that an agent recalls."""
+    recalled = await agent.call("recall-context")
+    return {memory["content"] for scope in SCOPES for memory in recalled[scope]}
 
 
 @both
@@ -35,12 +31,12 @@ async def test_agents_of_a_project_share_and_others_do_not_see(agents: Agents) -
     await alice.call("remember", content="mine", scope="private", category="longterm")
     await alice.call("remember", content="ours", scope="team", category="decisions")
     await alice.call("remember", content="personal", scope="personal", category="longterm")
-    await alice.call("remember", content="everybody's", scope="public", category="longterm")
+    await alice.call("remember", content="everybody's", scope="public", category="learnings")
 
-    assert contents(await alice.call("recall-context")) == {"mine", "ours", "personal", "everybody's"}
-    assert contents(await helper.call("recall-context")) == {"mine", "ours", "everybody's"}
-    assert contents(await ben.call("recall-context")) == {"ours", "everybody's"}
-    assert contents(await stranger.call("recall-context")) == {"everybody's"}
+    assert await contents(alice) == {"mine", "ours", "personal", "everybody's"}
+    assert await contents(helper) == {"mine", "ours", "everybody's"}
+    assert await contents(ben) == {"ours", "everybody's"}
+    assert await contents(stranger) == {"everybody's"}
 
 
 async def test_who_an_agent_is_follows_from_its_name_project_and_user(agents: Agents) -> None:
@@ -50,12 +46,27 @@ async def test_who_an_agent_is_follows_from_its_name_project_and_user(agents: Ag
 
     assert alice.caller == again.caller
     assert helper.caller.parent_id == alice.caller.agent_id
-    assert ben.caller.agent_id != alice.caller.agent_id
-    assert (ben.caller.user_id, ben.caller.project_id) == ("ben", "other")
+    assert (ben.caller.agent_id, ben.caller.user_id, ben.caller.project_id) == ("ben", "ben", "other")
     for agent in (alice, helper, ben):
         stored = await agent.call("remember", content="x")
         memory = await agent.call("get-memory", memoryId=stored["memoryId"])
         assert memory["memory"]["agentId"] == agent.caller.agent_id
+
+
+async def test_an_agent_without_a_name_of_its_own_is_derived_from_its_folder(agents: Agents) -> None:
+    derived = await agents(env={"LOOMINAL_AGENT_ID": ""})
+    stored = await derived.call("remember", content="x")
+    memory = await derived.call("get-memory", memoryId=stored["memoryId"])
+    assert memory["memory"]["agentId"] == derived.caller.agent_id
+    assert len(derived.caller.agent_id) == 32
+
+
+async def test_a_closed_session_is_over(agents: Agents) -> None:
+    alice, ben = await agents("alice"), await agents("ben")
+    await alice.close()
+    await ben.call("remember", content="x")
+    with pytest.raises(Exception, match="async context manager"):
+        await alice.call("recall-context")
 
 
 async def test_a_failing_tool_is_an_exception_with_its_code(agents: Agents) -> None:
@@ -63,35 +74,44 @@ async def test_a_failing_tool_is_an_exception_with_its_code(agents: Agents) -> N
     with pytest.raises(ToolFailed, match="scope") as caught:
         await alice.call("remember", content="x", scope="nowhere")
     assert caught.value.code == "VALIDATION_ERROR"
-    assert caught.value.tool == "remember"
     assert caught.value.details["field"] == "scope"
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_agents_speak_both_eras_of_the_protocol(agents: Agents, mode: str) -> None:
+async def test_agents_speak_both_eras_of_the_protocol(agents: Agents, mode: Mode) -> None:
     alice = await agents("alice", mode=mode)
     await alice.call("remember", content="x")
-    assert contents(await alice.call("recall-context")) == {"x"}
+    assert await contents(alice) == {"x"}
 
 
 async def test_time_is_the_tests_own(manual_clock: ManualClock, agents: Agents) -> None:
-    alice = await agents("alice")
+    alice = await agents("alice", clock=manual_clock)
     await alice.call("remember", content="short-lived", ttlSeconds=60)
-    assert contents(await alice.call("recall-context")) == {"short-lived"}
+    assert await contents(alice) == {"short-lived"}
 
     manual_clock.advance(61)
 
-    assert contents(await alice.call("recall-context")) == set()
+    assert await contents(alice) == set()
 
 
 async def test_a_spawned_agent_shares_with_one_in_this_process(agents: Agents) -> None:
-    alice, ben = await agents("alice"), await agents.spawn("ben", DEBUG="true")
+    alice, ben = await agents("alice"), await agents.spawn("ben")
     await ben.call("remember", content="from another process", scope="team", category="decisions")
 
-    assert contents(await alice.call("recall-context")) == {"from another process"}
+    assert await contents(alice) == {"from another process"}
     assert "event=ready" in ben.log()
 
 
-async def test_an_agent_that_cannot_start_is_an_error_where_it_is_opened(agents: Agents) -> None:
-    with pytest.raises(Exception, match=r".+"):
-        await agents.spawn("alice", PATTERN_NODE="nonsense")
+async def test_an_agent_that_cannot_start_is_an_error_with_its_own_words(agents: Agents, tmp_path: Path) -> None:
+    (tmp_path / ".loominal-config.json").write_text("{")
+    with pytest.raises(Exception, match=r".*") as caught:
+        await agents.spawn("alice")
+    assert ".loominal-config.json is not valid" in "".join(caught.value.__notes__)
+
+
+@pytest.mark.requirement("isolation-44.absent")
+async def test_warps_mode_without_warp_is_an_error_that_the_client_sees(agents: Agents) -> None:
+    alone = await agents("alice", env={"LOOMINAL_AGENT_ID": "", "LOOMINAL_IDENTITY": "warp"})
+    failure = await alone.refused("remember", content="x")
+    assert failure.code == "NATS_ERROR"
+    assert "Start Warp in this folder, or unset LOOMINAL_IDENTITY" in failure.message
