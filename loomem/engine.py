@@ -25,16 +25,19 @@ from loomem.results import (
     BulkRemembered,
     Cleaned,
     Committed,
+    Exported,
     Fetched,
     Forgotten,
     Health,
+    Imported,
     ItemError,
     Recalled,
     Remembered,
     Shared,
     Updated,
 )
-from loomem.store import bulk, lifecycle, read
+from loomem.store import bulk, lifecycle, read, transfer
+from loomem.store.files import Files
 from loomem.store.write import Door
 from loomem.views.projection import Projection
 
@@ -53,12 +56,14 @@ class Engine:
         ids: Ids,
         scan: ScanPolicy,
         zone: tzinfo,
+        files: Files | None = None,
     ) -> None:
-        """Bind an engine to a caller. Naive dates in arguments are read in `zone`."""
+        """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`."""
         self.caller = caller
         self.limits = limits
         self._projection = projection
         self._zone = zone
+        self._files = files
         self._door = Door(caller, buckets, projection, limits, clock, ids, scan)
 
     # --- remembering ---
@@ -216,6 +221,50 @@ class Engine:
         """
         return await bulk.clean(self._door, expire_only=check.clean_flag("expireOnly", expire_only, default=False))
 
+    # --- files ---
+
+    async def export(
+        self,
+        *,
+        output_path: object = None,
+        scope: object = None,
+        category: object = None,
+        since: object = None,
+        include_expired: object = None,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write what the caller sees into a file; what its parent agent alone may change stays out.
+
+        Raises: InvalidInput, InvalidCategory, Unavailable.
+        """
+        selection = transfer.clean_selection(scope, category, since, include_expired, zone=self._zone)
+        files = self._allowed()
+        await self._all_of_now()
+        return await transfer.export(self._door, files, output_path, selection, progress)
+
+    async def import_(
+        self,
+        *,
+        input_path: object,
+        overwrite_existing: object = None,
+        skip_invalid: object = None,
+        take_ownership: object = None,
+        progress: Progress | None = None,
+    ) -> Imported:
+        """Store the memories of an export file that are the caller's, or that it takes over.
+
+        Raises: InvalidInput (the file; with `skipInvalid` false also the first item, as whatever error it is), Unavailable.
+        """
+        options = transfer.Options(
+            overwrite=check.clean_flag("overwriteExisting", overwrite_existing, default=False),
+            skip_invalid=check.clean_flag("skipInvalid", skip_invalid, default=True),
+            take_ownership=check.clean_flag("takeOwnership", take_ownership, default=False),
+        )
+        files = self._allowed()
+        data = await files.read(input_path, field="inputPath", limit_bytes=self.limits.file_bytes)
+        await self._all_of_now()
+        return await transfer.Import(self._door, options, progress).run(data)
+
     # --- reading ---
 
     async def get(self, *, memory_id: object, at_least: object = None) -> Fetched:
@@ -278,6 +327,16 @@ class Engine:
         return read.health(self._door)
 
     # --- within ---
+
+    async def _all_of_now(self) -> None:
+        """Wait until the views hold what the buckets hold: a file is for keeps, and its ids are compared with everything."""
+        await self._projection.settle()
+        await self._projection.sync()
+
+    def _allowed(self) -> Files:
+        if self._files is None:
+            raise InvalidInput("This service may use no directory for exports and imports", field="path")
+        return self._files
 
     def _draft(
         self, content: object, scope: object, category: object, metadata: object, ttl_seconds: object

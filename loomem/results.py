@@ -162,6 +162,24 @@ class Imported(Result, frozen=True, kw_only=True):
     warnings: list[Notice] | None = None
 
 
+class Migrated(Result, frozen=True, kw_only=True):
+    """What a migration did, or would do."""
+
+    read: int
+    migrated: int
+    skipped: dict[str, int]
+    """Reason -> records."""
+    by_scope: dict[str, int]
+    """Of the migrated ones."""
+    dry_run: bool
+    absent: list[str]
+    """Old buckets that do not exist."""
+    problems: list[str]
+    """Keys and reasons of records that could not be taken, a few; never content."""
+    warnings: int
+    """Findings of the secret scanner."""
+
+
 class ScopeCounts(Result, frozen=True, kw_only=True):
     """What one scope holds for this caller."""
 

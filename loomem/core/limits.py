@@ -122,12 +122,7 @@ def clean_metadata(metadata: object, limits: Limits) -> dict[str, Any] | None:
     """
     if metadata is None:
         return None
-    if not is_object(metadata):
-        raise InvalidInput(f"metadata must be an object, not {kind_of(metadata)}", field="metadata")
-    clean = {
-        clean_text("metadata", key): _clean_value(f"metadata.{key}", value, METADATA_DEPTH)
-        for key, value in metadata.items()
-    }
+    clean = clean_object("metadata", metadata, limits.metadata_bytes)
     if "tags" in clean:
         clean["tags"] = clean_tags(clean["tags"], limits, field="metadata.tags")
     if "priority" in clean:
@@ -136,11 +131,21 @@ def clean_metadata(metadata: object, limits: Limits) -> dict[str, Any] | None:
         clean["relatedTo"] = _clean_related(clean["relatedTo"], limits)
     if "source" in clean and not isinstance(clean["source"], str):
         raise InvalidInput("metadata.source must be a string", field="metadata.source")
-    size = len(msgspec.json.encode(clean))
-    if size > limits.metadata_bytes:
-        raise InvalidInput(
-            f"metadata is {size} bytes of JSON, more than the allowed {limits.metadata_bytes}", field="metadata"
-        )
+    return clean
+
+
+def clean_object(field: str, value: object, max_bytes: int) -> dict[str, Any]:
+    """Return a JSON object as it may be stored; every text in it is checked, keys included.
+
+    Raises: InvalidInput naming the field.
+    """
+    if not is_object(value):
+        raise InvalidInput(f"{field} must be an object, not {kind_of(value)}", field=field)
+    clean = {
+        clean_text(field, key): _clean_value(f"{field}.{key}", item, METADATA_DEPTH) for key, item in value.items()
+    }
+    if (size := len(msgspec.json.encode(clean))) > max_bytes:
+        raise InvalidInput(f"{field} is {size} bytes of JSON, more than the allowed {max_bytes}", field=field)
     return clean
 
 

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from identity.errors import Unavailable
+from identity.errors import LoomError, Unavailable
 from loomem.nats.endpoint import Endpoint
 from loomem.nats.link import Link
 from loomem.node.presence import STATUS_S, ask_status
@@ -29,6 +29,8 @@ STOP_S = 15.0
 TAKE_OVER_S = 7.0
 """An older node that has not left by then is killed, so that a start succeeds within its own bound."""
 KILL_S = 2.0
+LAUNCHES_MAX = 2
+"""A node that ends without a word may have been killed; one that does so twice has something to be told."""
 CONNECT_S = 0.5
 
 Source = Callable[[], Awaitable[Endpoint]]
@@ -172,7 +174,7 @@ async def _ask_workers(spec: NodeSpec, state: NodeState, source: Source | None) 
         async with Link(source or embedded, name="pattern-memory node status") as link:
             await link.ready(STATUS_S)
             return (await ask_status(link, state.node_id, timeout_s=STATUS_S)).workers
-    except Unavailable:
+    except LoomError:
         return None
 
 
@@ -220,6 +222,7 @@ class _Launch:
         self._files = files
         self._child: int | None = None
         self._offset = 0
+        self._launches = 0
 
     async def run(self) -> NodeState:
         while True:
@@ -236,27 +239,34 @@ class _Launch:
     def _advance(self) -> None:
         """Start the node, or see how the start goes."""
         if self._child is None:
-            self._files.remove_state()
-            self._files.rotate_log()
-            self._offset = self._files.log_size()
-            log = self._files.open_log()
-            try:
-                self._child = spawn_detached(
-                    self._spec.command, folder=self._files.root, log=log, environment=self._spec.environment
-                )
-            finally:
-                os.close(log)
+            self._launch()
             return
         alive = is_alive(self._child, None)
         # Read after the look at the process: it writes why it failed before it ends.
         state = self._files.read_state()
         if state is not None and state.phase is Phase.FAILED:
             raise Unavailable(state.error)
-        if not alive:
+        if alive:
+            return
+        if self._launches == LAUNCHES_MAX:
             raise Unavailable(
                 f"The memory node ended before it was ready. It said:\n{self._files.log_tail(8, offset=self._offset)}\n"
                 f"The whole log is {self._files.log}."
             )
+        self._child = None
+
+    def _launch(self) -> None:
+        self._launches += 1
+        self._files.remove_state()
+        self._files.rotate_log()
+        self._offset = self._files.log_size()
+        log = self._files.open_log()
+        try:
+            self._child = spawn_detached(
+                self._spec.command, folder=self._files.root, log=log, environment=self._spec.environment
+            )
+        finally:
+            os.close(log)
 
 
 async def _send_away(files: NodeFiles, found: Found, timeout_s: float) -> None:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 
 import msgspec
 
-from identity.errors import Unavailable
+from identity.errors import LoomError, Unavailable
 from loomem.nats.faults import NobodyThere
 from loomem.nats.link import Link, Message
 
@@ -50,10 +50,10 @@ async def present(link: Link, node_id: str) -> AsyncGenerator[None]:
 
 
 async def anyone_present(link: Link, node_id: str, *, timeout_s: float = PING_S) -> bool:
-    """Return whether a client answers; without a connection nobody can."""
+    """Return whether a client answers; without a connection, or the right to ask, nobody can."""
     try:
         await link.request(ping_subject(node_id), timeout_s=timeout_s)
-    except Unavailable:
+    except LoomError:
         return False
     return True
 

@@ -32,7 +32,7 @@ EXIT_FAILED = 1
 EXIT_TAKEN = 75
 """Another node is there (the system's number for "try again later")."""
 LOCK_S = 5.0
-DRAIN_S = 5.0
+DRAIN_S = 8.0
 """How long services may take to finish what they have in hand; what they do not finish is delivered again."""
 RESTART_PAUSES_S = (0.0, 0.2, 1.0, 3.0)
 RESTARTS_MAX = 5
@@ -53,7 +53,7 @@ class StatusSource(Protocol):
     async def pending(self) -> bool:
         """Return whether a job waits or runs, or upkeep is due: then the node does not leave yet.
 
-        Raises: Unavailable.
+        Raises: Unavailable, AccessDenied (nobody can tell).
         """
         ...
 
@@ -216,7 +216,7 @@ class _Node:
             return not self._services_failed
         try:
             return await self._services.pending()
-        except Unavailable:
+        except LoomError:
             # Without a broker there is no job to see; whoever comes with the broker starts the node again.
             return False
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from identity.agent import Caller
 from identity.errors import Corrupt
 from identity.keys import Key, Kind, Space, escape_token, parse_key, unescape_token
-from identity.ports import Entry, Marker
+from identity.ports import Entry, Marker, Reason
 from identity.visibility import Scope, Sight, may_change, sights
 from loomem.core.recall import Shelf
 from loomem.core.record import Category, Memory, decode
@@ -38,6 +38,8 @@ class Records:
         self._shadowed: dict[Place, dict[str, Row]] = {}
         """Older copies of memories that are on their way between two of the caller's places."""
         self._corrupt: dict[_Address, tuple[Scope, str]] = {}
+        self._forgotten: dict[str, set[Place]] = {}
+        """Tokens of ids that somebody deleted from the caller's own places, for as long as their tombstones are known."""
         self._shared_tags: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     # --- folding ---
@@ -51,6 +53,8 @@ class Records:
         ident = _ident(key.id)
         memory = None
         self._corrupt.pop((sight.bucket, change.key), None)
+        if place.mine:
+            self._bury(place, key.id, forgotten=isinstance(change, Marker) and change.reason is Reason.FORGET)
         if isinstance(change, Entry):
             try:
                 memory = decode(change.value)
@@ -115,6 +119,10 @@ class Records:
         own = list(self._each(self._own, ident))
         return own + [rows[ident] for rows in self._shadowed.values() if ident in rows]
 
+    def forgotten(self, ident: str) -> bool:
+        """Say whether the caller deleted a memory with this id, as far as its tombstone is still there."""
+        return escape_token(ident) in self._forgotten
+
     def own(self, scope: Scope) -> list[Shelf]:
         """Return the shelves of the caller's own part of a scope."""
         return [
@@ -133,6 +141,15 @@ class Records:
         return {address: reason for address, (scope, reason) in self._corrupt.items() if scope in scopes}
 
     # --- within ---
+
+    def _bury(self, place: Place, token: str, *, forgotten: bool) -> None:
+        places = self._forgotten.get(token)
+        if forgotten:
+            self._forgotten.setdefault(token, set()).add(place)
+        elif places is not None:
+            places.discard(place)
+            if not places:
+                del self._forgotten[token]
 
     def _place(self, sight: Sight, key: Key) -> Place:
         number = self._sights.index(sight)

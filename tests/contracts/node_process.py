@@ -35,10 +35,14 @@ class OneIdleWorker:
 def main(home: str, url: str, version: str, idle_s: str, guard: str, worker: str) -> int:
     spec = NodeSpec(home=Path(home), url=url or None, version=version, command=(), idle_s=float(idle_s))
 
+    opened = 0
+
     @asynccontextmanager
     async def services(link: Link) -> AsyncGenerator[StatusSource]:
         await link.ready(5)
-        if worker == "broken":
+        nonlocal opened
+        opened += 1
+        if worker == "broken" or (worker == "broken once" and opened == 1):
             raise RuntimeError("no worker today")
         yield OneIdleWorker(pending=worker == "pending")
 

@@ -16,6 +16,7 @@ from loomem.nats.link import Link
 from loomem.node import NodeFiles, NodeSpec, Phase, embedded_endpoint, ensure, logs, read_state, status, stop
 from loomem.node.broker import Guard
 from loomem.node.presence import ask_status, present
+from loomem.node.supervise import RESTARTS_MAX
 from tests.contracts.node_rooms import eventually, is_kept, keep_something, next_state, node_spec, processes_of, runs
 
 
@@ -152,6 +153,35 @@ async def test_workers_that_fail_leave_the_memory_usable_and_are_told(home: Path
     async with client(spec) as link:
         await link.ready(5)
     assert runs(state.pid)
+
+
+async def test_workers_that_failed_once_are_tried_again(home: Path) -> None:
+    spec = node_spec(home, worker="broken once")
+    await ensure(spec)
+    await next_state(spec, lambda state: state.error is not None)
+
+    await next_state(spec, lambda state: state.error is None)
+
+    assert (await status(spec)).workers == [{"name": "idle", "done": 0}]
+
+
+async def test_a_node_whose_server_dies_again_and_again_gives_up_and_says_so(home: Path) -> None:
+    spec = node_spec(home)
+    state = await ensure(spec)
+    for _ in range(RESTARTS_MAX):
+        assert state.server_pid is not None
+        os.kill(state.server_pid, signal.SIGKILL)
+        dead = state.server_pid
+        state = await next_state(spec, lambda state, dead=dead: state.server_pid != dead)
+    assert state.server_pid is not None
+    os.kill(state.server_pid, signal.SIGKILL)
+    await eventually(lambda: not runs(state.pid))
+
+    told = await status(spec)
+    assert told.running is False
+    assert told.error is not None
+    assert "died" in told.error
+    assert (await ensure(spec)).phase is Phase.RUNNING
 
 
 @pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -10,6 +10,7 @@ from identity.agent import AgentId, Caller, ProjectId, UserId, subagent_id
 from loomem.core.limits import Limits
 from loomem.core.scan import ScanPolicy
 from loomem.engine import Engine
+from loomem.store.files import Files
 from loomem.views.projection import Projection
 from tests.doubles import CountingIds, ManualClock, MemoryBroker
 
@@ -37,7 +38,12 @@ class World:
 
     @asynccontextmanager
     async def enter(
-        self, caller: Caller | None = None, *, limits: Limits = LIMITS, scan: ScanPolicy = ScanPolicy.WARN
+        self,
+        caller: Caller | None = None,
+        *,
+        limits: Limits = LIMITS,
+        scan: ScanPolicy = ScanPolicy.WARN,
+        files: Files | None = None,
     ) -> AsyncGenerator[Engine]:
         """Start a process of an agent."""
         caller = caller or agent()
@@ -51,4 +57,5 @@ class World:
                 ids=CountingIds(),
                 scan=scan,
                 zone=UTC,
+                files=files,
             )
