@@ -86,6 +86,7 @@ class _Track:
         self.cursor = 0
         self.caught_up = False
         self._told = set()
+        self._records.forget_tombstones(self.sight)
         self._floor, self._own_before = 0, self.own
 
     def _apply(self, event: Entry | Marker) -> None:

@@ -93,6 +93,12 @@ class Records:
             else:
                 self._drop(place, ident)
 
+    def forget_tombstones(self, sight: Sight) -> None:
+        """Take away what is known of deletions under a sight; it is told again or was swept."""
+        for place in self._places_of(sight):
+            for token in [token for token, places in self._forgotten.items() if place in places]:
+                self._bury(place, token, forgotten=False)
+
     # --- reading ---
 
     def shelves(self) -> list[Shelf]:
