@@ -352,9 +352,9 @@ class Import:
         if put is None:
             self._note(bucket, await door.create_all(bucket, [memory], also=removals))
         elif self._is_promotion(write):
-            with door.quotas.slot(memory.scope, memory.category is Category.CORE, door.now_ms) as slot:
+            async with door.room(memory.scope, new=0, core=1) as slot:
                 written = await door.send(bucket, put)
-                slot.written = (written.bucket, written.key, written.revision)
+                slot.note(written.bucket, written.key, written.revision)
             self._note(bucket, [written])
         else:
             self._note(bucket, await door.send_all(bucket, [put, *removals]))
