@@ -41,8 +41,8 @@ SETTLE_S = 1.0
 """How long changes are gathered before a plan is made."""
 LOOK_S = 300.0
 """Longest sleep: a computer that slept, or whose clock was set, is noticed then."""
-SYNC_S = 30.0
-"""How long the feed may take to tell everything there is."""
+SYNC_S = 600.0
+"""How long the feed may take to tell everything there is; it gives up much sooner when nothing arrives at all."""
 
 
 class ExpireWorker:
