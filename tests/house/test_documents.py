@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pattern.version import VERSION
 from tests.house.sources import ROOT, modules
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -27,7 +28,7 @@ def test_links_lead_somewhere(document: Any) -> None:
 
 def test_the_changelog_begins_with_this_version() -> None:
     released = re.findall(r"^## \[(\d[^\]]*)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert released[0] == PROJECT["project"]["version"]
+    assert released[0] == VERSION
 
 
 def test_every_dependency_says_why() -> None:

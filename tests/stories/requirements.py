@@ -319,12 +319,12 @@ deliver-1.layers: The rooms import only in the direction of the architecture.
 ? deliver-2.killed: A node killed with SIGKILL takes its nats-server with it, and servers resume on a new one without a call of the user.
 ? deliver-2.upgrade: A client newer than the node asks it to drain and takes over.
 ? deliver-2.faults: An unwritable state directory, a taken port and a corrupt store each give an error that says what to do.
-? deliver-2.shared: nats-server.conf at the root passes nats-server -t and serves the tools.
+deliver-2.shared: nats-server.conf at the root passes nats-server -t and serves the tools.
 ? deliver-3.cas: Every write is a compare-and-set with an operation id; a write whose answer was lost is read back and not doubled.
 ? deliver-3.ttl: The server erases by TTL, and editing a record keeps its expiry.
 ? deliver-3.markers: Markers of deletion, purge and expiry are told from values.
 ? deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
-? deliver-3.permissions: The per-agent broker permissions suffice for a server whose buckets an operator has created.
+deliver-3.permissions: The per-agent broker permissions suffice for a server whose buckets an operator has created.
 deliver-3b.expire: The expiry worker erases expired records on a server without per-message TTL.
 deliver-3b.evict: The expiry worker evicts the oldest recent and tasks beyond their limits.
 deliver-3b.moves: The expiry worker finishes an interrupted move.
