@@ -348,14 +348,13 @@ class Import:
             self._notices += [notice] if notice else []
             self._note(bucket, [written])
             return
+        same = self._under_same_key(write)
+        if same is not None and (len(write.replaces) == 1 or self._is_promotion(write)):
+            self._note(bucket, [await door.replace(held_of(same), memory)])
+            return
         put, removals = self._replacement(write)
         if put is None:
             self._note(bucket, await door.create_all(bucket, [memory], also=removals))
-        elif self._is_promotion(write):
-            with door.quotas.slot(memory.scope, memory.category is Category.CORE, door.now_ms) as slot:
-                written = await door.send(bucket, put)
-                slot.written = (written.bucket, written.key, written.revision)
-            self._note(bucket, [written])
         else:
             self._note(bucket, await door.send_all(bucket, [put, *removals]))
 

@@ -160,6 +160,20 @@ class Door:
             slot.written = (written.bucket, written.key, written.revision)
         return written
 
+    async def replace(self, held: Held, memory: Memory) -> Written:
+        """Store a memory over the one that is held, under the same key; one that becomes core needs room among those.
+
+        Raises: as `create`.
+        """
+        bucket, change = self.put(memory, expected=held.revision)
+        if memory.category is not Category.CORE or held.memory.category is Category.CORE:
+            return await self.send(bucket, change)
+        await self.make_room(memory.scope, 1, core=True)
+        with self.quotas.slot(memory.scope, core=True, now_ms=self.now_ms) as slot:
+            written = await self.send(bucket, change)
+            slot.written = (written.bucket, written.key, written.revision)
+        return written
+
     async def create_all(self, bucket: str, memories: Sequence[Memory], also: Sequence[Change] = ()) -> list[Written]:
         """Store new memories of one bucket and apply other changes to it, all or nothing; tells of the memories only.
 

@@ -61,6 +61,8 @@ class _Track:
         """Caught up at least once."""
         self.following: Following | None = None
         self.error: LoomError | None = None
+        self.tried = asyncio.Event()
+        """There is a subscription, or was, or an error says why not; what it tells may come before it is itself here."""
         self.own = 0
         """Sequence of the caller's newest acknowledged write here."""
         self._records = records
@@ -242,9 +244,11 @@ class Projection:
                     track.start_over()  # a new subscription tells everything again
                 async with self._feed.follow(sight.bucket, sight.filter, track.on_event) as following:
                     track.following, track.error, failures = following, None, 0
+                    track.tried.set()
                     await asyncio.get_running_loop().create_future()
             except LoomError as error:
                 track.error = error
+                track.tried.set()
                 log.warning("event=view_interrupted scope=%s code=%s", sight.scope, error.code)
             finally:
                 track.following = None
@@ -258,6 +262,7 @@ class Projection:
     async def _sync(self, tracks: Sequence[_Track]) -> None:
         await self._reach(dict.fromkeys(tracks, 0))
         for track in tracks:
+            await track.tried.wait()
             if track.following is None:
                 raise track.error or Unavailable()
             await track.following.sync()
