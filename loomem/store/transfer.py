@@ -348,13 +348,11 @@ class Import:
             self._notices += [notice] if notice else []
             self._note(bucket, [written])
             return
-        same = self._under_same_key(write)
-        if same is not None and (len(write.replaces) == 1 or self._is_promotion(write)):
-            self._note(bucket, [await door.replace(held_of(same), memory)])
-            return
         put, removals = self._replacement(write)
         if put is None:
             self._note(bucket, await door.create_all(bucket, [memory], also=removals))
+        elif (same := self._under_same_key(write)) is not None and not removals:
+            self._note(bucket, [await door.replace(held_of(same), memory)])
         else:
             self._note(bucket, await door.send_all(bucket, [put, *removals]))
 

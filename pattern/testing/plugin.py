@@ -43,12 +43,23 @@ def nats_account(nats_accounts: AccountPool) -> NatsAccount:
 
 
 @pytest_asyncio.fixture
-async def agents(nats_account: NatsAccount, tmp_path: Path) -> AsyncIterator[Agents]:
-    """Agents on this test's account: `me = await agents()`, `await me.call("remember", content="...")`."""
-    from pattern.testing.agents import agents_on  # the whole service: not for every run of pytest
+async def agents(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Agents]:
+    """Agents on this test's account: `me = await agents()`, `await me.call("remember", content="...")`.
 
-    async with agents_on(nats_account, tmp_path) as opened:
-        yield opened
+    `@pytest.mark.parametrize("agents", ["open", "guarded"], indirect=True)` runs a test twice: on a broker that trusts
+    everybody, and on one where each agent has a user of its own, with the permissions that agent needs and no more.
+    """
+    from pattern.testing.agents import agents_on, at, guarded_by  # the whole service: not for every run of pytest
+    from pattern.testing.guarded import GuardedBroker
+
+    if getattr(request, "param", "open") == "open":
+        account: NatsAccount = request.getfixturevalue("nats_account")
+        async with agents_on(at(account.url), tmp_path) as opened:
+            yield opened
+    else:
+        server: NatsServer = request.getfixturevalue("nats_private")
+        async with GuardedBroker(server) as broker, agents_on(guarded_by(broker), tmp_path) as opened:
+            yield opened
 
 
 @pytest.fixture

@@ -309,7 +309,7 @@ LESSONS: Final = _read(
 DELIVER: Final = _read(
     "what the first release delivers",
     """
-? deliver-1.wheel: The built wheel installs in a fresh environment and runs.
+deliver-1.wheel: The built wheel installs in a fresh environment and runs.
 deliver-1.layers: The rooms import only in the direction of the architecture.
 ? deliver-2.start: The first process that finds no node starts one, detached, and every process of that user connects to it.
 ? deliver-2.private: The state directory is of mode 0700 and the token's file of mode 0600.
