@@ -87,8 +87,8 @@ class Broker:
 
     @property
     def starting(self) -> bool:
-        """Whether an embedded broker that is not connected is on its way, as far as known: nobody has failed to start it."""
-        return self.embedded and self._settings.node and self.node_error is None
+        """Whether the embedded broker, when it is not there, is on its way: nobody has failed to start it, again or at first."""
+        return self.embedded and self.node_error is None
 
     async def endpoint(self) -> Endpoint:
         """Return where to connect; starts the embedded broker when it is not there.
