@@ -160,7 +160,7 @@ class Server:
         report: Json = {}
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
-                while (report := await self.call("pattern_health"))["status"] != "healthy":
+                while (report := await self.call("pattern_health"))["status"] != "healthy":  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
         assert report.get("status") == "healthy", report
         return report
@@ -215,16 +215,17 @@ class Machine:
         }
         return {**ours, **own, **self._environment, **changes}
 
-    async def spawn(self, *prefix: str, stdin: int | None = None, **environment: str) -> Server:
-        """Start a server; nothing is said to it yet. `prefix` is a command that runs it."""
+    async def spawn(
+        self, *, prefix: Sequence[str] = (), program: Sequence[str] = ("-m", "pattern"), **environment: str
+    ) -> Server:
+        """Start a server, or a Python program that starts it; nothing is said to it yet. `prefix` is a command before it."""
         stderr = self.folder / f"server-{len(self.servers)}.log"
         with stderr.open("wb") as log:
             process = await asyncio.create_subprocess_exec(
                 *prefix,
                 sys.executable,
-                "-m",
-                "pattern",
-                stdin=asyncio.subprocess.PIPE if stdin is None else stdin,
+                *program,
+                stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
                 cwd=self.project,
@@ -236,9 +237,9 @@ class Machine:
         self._group.create_task(server.listen(), name=f"server {process.pid}")
         return server
 
-    async def server(self, **environment: str) -> Server:
+    async def server(self, *, prefix: Sequence[str] = (), **environment: str) -> Server:
         """Start a server and greet it."""
-        server = await self.spawn(**environment)
+        server = await self.spawn(prefix=prefix, **environment)
         await server.initialize()
         return server
 
@@ -301,19 +302,27 @@ class Machine:
         assert not left, left
 
     async def end(self) -> None:
-        """End everything that still runs, in order."""
+        """End everything that still runs; raises AssertionError when something had to be killed."""
         for server in self.servers:
             if server.process.returncode is None:
                 await server.kill()
-        with suppress(OSError):
+            server.hang_up()
+        # More than once, because a server may have been killed between its order for a node and the node's first breath.
+        for _ in range(5):
             await stop(self.spec)
+            with suppress(TimeoutError):
+                await eventually(lambda: not self.processes(), within_s=4)
+                return
+        left = self.processes()
+        for pid in left:
+            kill(pid)
+        assert not left, left
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
         await self.end()
-        await self.nothing_runs()
 
 
 @asynccontextmanager

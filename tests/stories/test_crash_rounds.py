@@ -32,7 +32,7 @@ async def test_kills_in_any_order_lose_nothing_and_leave_nothing_running(
 ) -> None:
     seed = int(os.environ.get("PATTERN_SEED") or secrets.randbelow(10**6))
     rounds = 20 if long_form else 3
-    chance = random.Random(seed)  # noqa: S311 - chance, not secrecy
+    chance = random.Random(seed)
     ledger = Ledger()
     orders: list[str] = []
     with capsys.disabled():

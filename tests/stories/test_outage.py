@@ -6,6 +6,7 @@ An outage lasts a minute with `--long`, else twelve seconds.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -20,7 +21,7 @@ from pattern.testing.server import free_port
 from tests.stories.machine import CALL_FAILS_S, Fault, Json, Machine, Server, Stopwatch, contents, eventually, machine
 from tests.stories.workload import Ledger
 
-SECRET = "hunter2-and-more"  # noqa: S105 - it must never be seen
+SECRET = "hunter2-and-more"
 AUTH = f'authorization {{ user: agent, password: "{SECRET}" }}'
 BULK = 1000
 
@@ -93,7 +94,9 @@ async def test_an_outage_heals_without_restart_on_another_port_too(
 
 
 @pytest.mark.requirement("process-48.first", "process-48.unreachable", "scenario-32", "lesson-3.11")
-async def test_an_outage_before_the_start_hides_no_tool_and_ends_by_itself(tmp_path: Path, nats_servers: Brokers) -> None:
+async def test_an_outage_before_the_start_hides_no_tool_and_ends_by_itself(
+    tmp_path: Path, nats_servers: Brokers
+) -> None:
     broker = nats_servers(auth=AUTH)
     broker.stop()
     async with outlook(tmp_path, broker.port) as here:
@@ -190,7 +193,7 @@ async def test_a_call_waits_for_the_embedded_broker_that_is_being_started_again(
         await server.healthy()
         launch = try_lock(here.node_files.launch_lock)
         assert launch is not None
-        with open(launch):
+        try:
             here.kill_node()
             await eventually(lambda: here.node is None)
             await degraded(server)
@@ -198,6 +201,8 @@ async def test_a_call_waits_for_the_embedded_broker_that_is_being_started_again(
             for _ in range(2):  # together longer than a call waits for a broker that nobody starts
                 await degraded(server)
             assert not writing.done()
+        finally:
+            os.close(launch)
         await writing
 
 
