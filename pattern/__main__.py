@@ -31,12 +31,14 @@ def main() -> None:
         return
     if sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write(HINT)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: os._exit(0))
+    parent = os.getppid()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda _number, _frame: os._exit(0))
     stdin, stdout = claim()
 
     from pattern.app import serve_stdio
 
-    serve_stdio(profile, stdin, stdout)
+    serve_stdio(profile, stdin, stdout, parent)
 
 
 def _profile(arguments: list[str]) -> str | None:
