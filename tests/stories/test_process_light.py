@@ -22,7 +22,7 @@ import pattern.__main__ as main
 import pattern.app as app
 def show(*_):
     import json, os
-    sys.stderr.write(json.dumps(sorted(set(sys.modules) - before)))
+    os.write(2, json.dumps(sorted(set(sys.modules) - before)).encode())
     os._exit(0)
 app.serve = show
 main.main()
