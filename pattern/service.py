@@ -143,7 +143,8 @@ async def _connected(parts: Parts) -> None:
     waited_s = 0.0
     while parts.broker.starting and waited_s + LINK_S < NODE_S:
         with suppress(Unavailable):
-            return await parts.link.ready(LINK_S)
+            await parts.link.ready(LINK_S)
+            return
         waited_s += LINK_S
     await parts.link.ready(0 if waited_s else LINK_S)
 

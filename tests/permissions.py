@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 OBEDIENT = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
@@ -19,7 +19,7 @@ _IGNORE_MODES = (1 << 1) | (1 << 2)
 
 
 @contextmanager
-def obeying_modes() -> Iterator[None]:
+def obeying_modes() -> Generator[None]:
     """Make this thread, and those it starts, obey the modes of files for the length of the context."""
     if os.geteuid() != 0:
         yield

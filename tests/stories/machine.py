@@ -205,8 +205,8 @@ class Machine:
     def environment(self, **changes: str) -> dict[str, str]:
         """Return what a server is started with: ours without any setting of this project, and these."""
         prefixes = ("NATS_", "LOOMINAL_", "PATTERN_", "MCP_", "XDG_")
-        # Compiling all modules at each start, as a sandbox without bytecode does, is not how an installed program runs.
-        drop = {"PYTHONDONTWRITEBYTECODE", "DEBUG", "LOG_LEVEL"}
+        # How Python runs in a sandbox of a developer is not how an installed program runs.
+        drop = {"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "DEBUG", "LOG_LEVEL"}
         ours = {name: value for name, value in os.environ.items() if not name.startswith(prefixes) and name not in drop}
         own = {
             "HOME": str(self.folder),

@@ -7,6 +7,7 @@ the embedded broker beside it.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +43,12 @@ os.write(2, b"%d\\n" % child.pid)
 child.wait()
 """
 """A client that hands its own stdin and stdout to the server, so that they stay open when it is killed."""
+
+
+def has_claimed(pid: int) -> bool:
+    """Return whether a server has put its client's pipes in safety; it then goes on to load what it needs."""
+    return os.readlink(f"/proc/{pid}/fd/0") == os.devnull
+
 
 End = Callable[[Server], object]
 ENDS: dict[str, End] = {
@@ -92,8 +99,7 @@ async def test_it_ends_in_time_while_the_broker_is_down(tmp_path: Path, nats_pri
 async def test_it_ends_in_time_while_it_is_starting(tmp_path: Path, how: str) -> None:
     async with machine(tmp_path) as here:
         server = await here.spawn()
-        # It has taken its pipes and is loading what it needs: there is no event for that but its own descriptors.
-        await eventually(lambda: Path(f"/proc/{server.pid}/fd/4").exists(), within_s=20)
+        await eventually(lambda: has_claimed(server.pid), within_s=20)
         with Stopwatch() as took:
             ENDS[how](server)
             code = await server.ended()
@@ -133,6 +139,7 @@ async def test_it_ends_when_its_parent_was_killed_while_it_was_starting(tmp_path
         parent = await here.spawn(program=("-c", PARENT))
         await eventually(lambda: parent.log().count("\n") > 0, within_s=20)
         pid = int(parent.log().splitlines()[0])
+        await eventually(lambda: has_claimed(pid), within_s=20)
         parent.signal(signal.SIGKILL)
         await eventually(lambda: not alive(pid), within_s=20)
         await here.nothing_runs()
@@ -176,14 +183,23 @@ async def test_a_noisy_dependency_writes_no_byte_between_the_messages(tmp_path: 
 async def test_text_is_utf_8_in_files_and_logs_in_the_c_locale(tmp_path: Path) -> None:
     text = "記憶 🧠 Zażółć gęślą jaźń"
     c_locale = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
-    async with machine(tmp_path, LOG_LEVEL="DEBUG", PATTERN_NICHT_DA="für 記憶", **c_locale) as here:
-        server = await here.server(LOOMINAL_PROJECT_ID="プロジェクト", PATTERN_FILES_DIR=str(here.folder))
-        await server.call("remember", content=text, category="longterm", metadata={"tags": ["標籤"]})
-        await server.call("export-memories", outputPath="出力.json")
-        exported = (here.folder / "出力.json").read_bytes().decode()
+    async with machine(tmp_path) as here:
+        folder = here.project / "プロジェクト"
+        folder.mkdir()
+        own = {"MCP_PROJECT_PATH": str(folder), "PATTERN_FILES_DIR": str(folder), "LOOMINAL_USER_ID": "użytkownik"}
+        strange = await here.server(**own, **c_locale)
+        usual = await here.server(**own, LC_ALL="C.UTF-8")
+        await strange.call("remember", content=text, category="longterm", metadata={"tags": ["標籤"]})
+        await strange.call("export-memories", outputPath="出力.json")
+        exported = (folder / "出力.json").read_bytes().decode()
         assert text in exported
         assert "標籤" in exported
-        assert "プロジェクト" in server.log()
+        # The same folder is the same agent in every locale.
+        sessions = [(await server.healthy())["session"] for server in (strange, usual)]
+        for field in ("agentId", "projectId", "userId"):
+            assert sessions[0][field] == sessions[1][field]
+        assert contents((await usual.call("recall-context"))["private"]) == [text]
+        assert strange.log()
 
 
 LINES = {
