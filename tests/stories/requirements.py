@@ -69,28 +69,28 @@ create-11: Fifty concurrent remembers give fifty distinct ids, all readable.
 RECALL: Final = _read(
     "acceptance checks 12-25: recall",
     """
-? recall-12: With nothing stored, recall gives four empty arrays, an empty summary and zero counts.
-? recall-13: Of 300 records recall gives 50 by default, 10 for limit 10, 200 for limit 500 and 1 for limit 0.
-? recall-14: Order is core, longterm, shared kinds, recent, tasks, and the newest updatedAt first inside a rank.
-? recall-15: A core memory is recalled in personal and counted in counts.personal.
-? recall-16: A record expired within the grace is in no array and is counted in counts.expired, also when a category filter would exclude it.
-? recall-17.all: tags selects records that hold every tag, and an empty list selects all.
-? recall-17.case: Tags are compared exactly, so API does not match api.
-? recall-18.min: minPriority 2 selects 2, 3 and unset.
-? recall-18.max: maxPriority 1 selects 1 alone.
-? recall-18.range: 2..2 selects 2 and unset, and 3..1 selects nothing.
-? recall-19.since: since excludes a record updated at that very time.
-? recall-19.bounds: createdAfter, createdBefore, updatedAfter and updatedBefore include a record at that very time.
-? recall-19.garbage: A date that cannot be read is refused with VALIDATION_ERROR naming the field.
-? recall-20.case: search REST finds rest, and a part of a word matches.
-? recall-20.literal: An empty search filters nothing, and characters of regular expressions are literal.
-? recall-21: All filters combined select exactly the one matching record of a mixed set.
-? recall-22.scopes: scopes with team alone leaves the other arrays empty.
-? recall-22.legacy: The legacy scope shared reads team, and both reads all.
-? recall-23.cut: One record of 5000 characters gives a summary of at most 4096 bytes that holds its heading and ends in dots.
-? recall-23.order: Two short records give both headings and contents in order.
-? recall-24: A summary cut inside four-byte emoji is valid Unicode of at most 4096 bytes.
-? recall-25: A record stored with the legacy scope shared appears under team.
+recall-12: With nothing stored, recall gives four empty arrays, an empty summary and zero counts.
+recall-13: Of 300 records recall gives 50 by default, 10 for limit 10, 200 for limit 500 and 1 for limit 0.
+recall-14: Order is core, longterm, shared kinds, recent, tasks, and the newest updatedAt first inside a rank.
+recall-15: A core memory is recalled in personal and counted in counts.personal.
+recall-16: A record expired within the grace is in no array and is counted in counts.expired, also when a category filter would exclude it.
+recall-17.all: tags selects records that hold every tag, and an empty list selects all.
+recall-17.case: Tags are compared exactly, so API does not match api.
+recall-18.min: minPriority 2 selects 2, 3 and unset.
+recall-18.max: maxPriority 1 selects 1 alone.
+recall-18.range: 2..2 selects 2 and unset, and 3..1 selects nothing.
+recall-19.since: since excludes a record updated at that very time.
+recall-19.bounds: createdAfter, createdBefore, updatedAfter and updatedBefore include a record at that very time.
+recall-19.garbage: A date that cannot be read is refused with VALIDATION_ERROR naming the field.
+recall-20.case: search REST finds rest, and a part of a word matches.
+recall-20.literal: An empty search filters nothing, and characters of regular expressions are literal.
+recall-21: All filters combined select exactly the one matching record of a mixed set.
+recall-22.scopes: scopes with team alone leaves the other arrays empty.
+recall-22.legacy: The legacy scope shared reads team, and both reads all.
+recall-23.cut: One record of 5000 characters gives a summary of at most 4096 bytes that holds its heading and ends in dots.
+recall-23.order: Two short records give both headings and contents in order.
+recall-24: A summary cut inside four-byte emoji is valid Unicode of at most 4096 bytes.
+recall-25: A record stored with the legacy scope shared appears under team.
 """,
 )
 
