@@ -42,6 +42,11 @@ class RawStore:
             **await self.records(GLOBAL_BUCKET),
         }
 
+    async def headers(self, bucket: str, key: str) -> dict[str, str]:
+        """Return the headers of the last message of a key."""
+        message = await self._js.get_last_msg(f"KV_{bucket}", f"$KV.{bucket}.{key}")
+        return dict(message.headers or {})  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportUnknownArgumentType]
+
     async def put(self, bucket: str, key: str, record: dict[str, Any] | bytes) -> int:
         """Write a value as another program might have; returns its revision."""
         kv = await self._js.key_value(bucket)

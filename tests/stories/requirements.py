@@ -97,32 +97,32 @@ recall-25: A record stored with the legacy scope shared appears under team.
 LIFECYCLE: Final = _read(
     "acceptance checks 26-32: commit, share, forget, cleanup",
     """
-? lifecycle-26.record: commit-insight of recent or tasks keeps id, createdAt and metadata, and makes it longterm without expiresAt and with a newer updatedAt.
-? lifecycle-26.key: The committed record stands under the same key, changed by one compare-and-set.
-? lifecycle-26.result: The result names previousCategory, previousScope and newScope.
-? lifecycle-27.personal: Commit with targetScope personal moves the record to the bucket of the user, recallable there and gone from private.
-? lifecycle-27.team: Commit with targetScope team is refused with VALIDATION_ERROR and changes nothing.
-? lifecycle-28.unknown: Commit of an unknown id, of an expired record, of another agent's or of the parent's is MEMORY_NOT_FOUND.
-? lifecycle-28.longterm: Commit of a longterm record is VALIDATION_ERROR.
-? lifecycle-28.core: Commit of a core record is CORE_PROTECTED.
-? lifecycle-28.personal: Commit of a personal recent record works.
-? lifecycle-28.content: newContent that is blank or of 40000 bytes is VALIDATION_ERROR and changes nothing.
-? lifecycle-29.share: Sharing a longterm record makes a team/learnings record with a new id, the same agentId, content and metadata, and fresh times.
-? lifecycle-29.gone: The original of a shared record is gone and another agent of the project sees the shared one.
-? lifecycle-29.keep: keepOriginal true, or the legacy keepPrivate true, keeps the original and says originalDeleted false.
-? lifecycle-30.recent: Sharing a recent record is INVALID_CATEGORY.
-? lifecycle-30.category: Sharing into a category that team does not hold is INVALID_CATEGORY.
-? lifecycle-30.unknown: Sharing an unknown id is MEMORY_NOT_FOUND.
-? lifecycle-30.core: Sharing a core record with neither keepOriginal nor force is CORE_PROTECTED.
-? lifecycle-31.own: forget of an own record says deleted true, and a second forget is MEMORY_NOT_FOUND.
-? lifecycle-31.core: forget of a core record without force is CORE_PROTECTED mentioning force=true, and with force it is gone.
-? lifecycle-31.foreign: forget of another agent's team or public record is ACCESS_DENIED.
-? lifecycle-31.malformed: forget of an id that is no UUID and names nothing is VALIDATION_ERROR.
-? lifecycle-32.evict: cleanup of 1005 recent and 503 tasks deletes the 8 oldest, with the expiry worker off.
-? lifecycle-32.expire-only: cleanup with expireOnly deletes none, and counts expired records apart and not towards the limits.
-? lifecycle-32.core: cleanup with 101 core memories reports it and deletes none of them.
-? lifecycle-32.failure: A failing deletion is reported while the rest proceeds.
-? lifecycle-32.owner: cleanup leaves other agents' records untouched.
+lifecycle-26.record: commit-insight of recent or tasks keeps id, createdAt and metadata, and makes it longterm without expiresAt and with a newer updatedAt.
+lifecycle-26.key: The committed record stands under the same key, changed by one compare-and-set.
+lifecycle-26.result: The result names previousCategory, previousScope and newScope.
+lifecycle-27.personal: Commit with targetScope personal moves the record to the bucket of the user, recallable there and gone from private.
+lifecycle-27.team: Commit with targetScope team is refused with VALIDATION_ERROR and changes nothing.
+lifecycle-28.unknown: Commit of an unknown id, of an expired record, of another agent's or of the parent's is MEMORY_NOT_FOUND.
+lifecycle-28.longterm: Commit of a longterm record is VALIDATION_ERROR.
+lifecycle-28.core: Commit of a core record is CORE_PROTECTED.
+lifecycle-28.personal: Commit of a personal recent record works.
+lifecycle-28.content: newContent that is blank or of 40000 bytes is VALIDATION_ERROR and changes nothing.
+lifecycle-29.share: Sharing a longterm record makes a team/learnings record with a new id, the same agentId, content and metadata, and fresh times.
+lifecycle-29.gone: The original of a shared record is gone and another agent of the project sees the shared one.
+lifecycle-29.keep: keepOriginal true, or the legacy keepPrivate true, keeps the original and says originalDeleted false.
+lifecycle-30.recent: Sharing a recent record is INVALID_CATEGORY.
+lifecycle-30.category: Sharing into a category that team does not hold is INVALID_CATEGORY.
+lifecycle-30.unknown: Sharing an unknown id is MEMORY_NOT_FOUND.
+lifecycle-30.core: Sharing a core record with neither keepOriginal nor force is CORE_PROTECTED.
+lifecycle-31.own: forget of an own record says deleted true, and a second forget is MEMORY_NOT_FOUND.
+lifecycle-31.core: forget of a core record without force is CORE_PROTECTED mentioning force=true, and with force it is gone.
+lifecycle-31.foreign: forget of another agent's team or public record is ACCESS_DENIED.
+lifecycle-31.malformed: forget of an id that is no UUID and names nothing is VALIDATION_ERROR.
+lifecycle-32.evict: cleanup of 1005 recent and 503 tasks deletes the 8 oldest, with the expiry worker off.
+lifecycle-32.expire-only: cleanup with expireOnly deletes none, and counts expired records apart and not towards the limits.
+lifecycle-32.core: cleanup with 101 core memories reports it and deletes none of them.
+lifecycle-32.failure: A failing deletion is reported while the rest proceeds.
+lifecycle-32.owner: cleanup leaves other agents' records untouched.
 """,
 )
 
