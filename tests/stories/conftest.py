@@ -9,7 +9,7 @@ from typing import Any
 import nats
 import pytest_asyncio
 from nats.js import JetStreamContext
-from nats.js.errors import NoKeysError
+from nats.js.errors import BucketNotFoundError, NoKeysError
 
 from pattern.testing import NatsAccount
 
@@ -26,11 +26,11 @@ class RawStore:
         self._js = js
 
     async def records(self, bucket: str) -> dict[str, dict[str, Any]]:
-        """Return every value of a bucket by its key."""
-        kv = await self._js.key_value(bucket)
+        """Return every value of a bucket by its key; none while there is no such bucket."""
         try:
+            kv = await self._js.key_value(bucket)
             keys = await kv.keys()  # pyright: ignore[reportUnknownMemberType] - nats-py leaves its keywords untyped
-        except NoKeysError:
+        except (BucketNotFoundError, NoKeysError):
             return {}
         return {key: json.loads((await kv.get(key)).value or b"null") for key in keys}
 

@@ -129,15 +129,15 @@ lifecycle-32.owner: cleanup leaves other agents' records untouched.
 BULK: Final = _read(
     "acceptance checks 33-35: bulk",
     """
-? bulk-33.empty: remember-bulk of no memories gives zeros.
-? bulk-33.validate: One blank item among three with validate stores nothing and is VALIDATION_ERROR naming its index.
-? bulk-33.lenient: With validate false the two good items are stored and the bad one is reported with its index.
-? bulk-33.stop: With validate false and stopOnError a bad item at index 1 gives stored 1, failed 1, and the rest untouched.
-? bulk-34: Fifty valid and fifty invalid items without validation give stored 50, failed 50, fifty ids and exact indices.
-? bulk-34.atomic: With atomic true all items stand or none does, up to 1000, and it is refused unless all fall in one bucket.
-? bulk-35.errors: forget-bulk of a blank, a good and an unknown id deletes one and reports two with those ids.
-? bulk-35.stop: forget-bulk with stopOnError stops at the first failure.
-? bulk-35.core: forget-bulk deletes core memories only with force.
+bulk-33.empty: remember-bulk of no memories gives zeros.
+bulk-33.validate: One blank item among three with validate stores nothing and is VALIDATION_ERROR naming its index.
+bulk-33.lenient: With validate false the two good items are stored and the bad one is reported with its index.
+bulk-33.stop: With validate false and stopOnError a bad item at index 1 gives stored 1, failed 1, and the rest untouched.
+bulk-34: Fifty valid and fifty invalid items without validation give stored 50, failed 50, fifty ids and exact indices.
+bulk-34.atomic: With atomic true all items stand or none does, up to 1000, and it is refused unless all fall in one bucket.
+bulk-35.errors: forget-bulk of a blank, a good and an unknown id deletes one and reports two with those ids.
+bulk-35.stop: forget-bulk with stopOnError stops at the first failure.
+bulk-35.core: forget-bulk deletes core memories only with force.
 """,
 )
 
@@ -265,7 +265,7 @@ scenario-19: Scanner. <- scanner-46.types scanner-46.missed scanner-46.clean sca
 ? scenario-20: Metadata are the same after export and import, share and commit.
 scenario-21: The matrix of scopes and categories, and the default scopes. <- create-5 create-6.core create-6.shared create-7.legacy
 scenario-22: Limits. <- create-4.ascii create-4.bytes create-8 create-10.limit deliver-5.limits
-? scenario-23: Large sets of records are listed, filtered, exported and deleted.
+scenario-23: Large sets of records are listed, filtered, exported and deleted.
 scenario-24: Bulk writes beat single ones. <- deliver-11.bulk
 ? scenario-25: Parallel remember, forget and recall, races on one record, no deadlock.
 scenario-26: TCP and TLS. <- config-47.tls config-47.files
@@ -323,7 +323,7 @@ deliver-2.shared: nats-server.conf at the root passes nats-server -t and serves 
 ? deliver-3.cas: Every write is a compare-and-set with an operation id; a write whose answer was lost is read back and not doubled.
 ? deliver-3.ttl: The server erases by TTL, and editing a record keeps its expiry.
 ? deliver-3.markers: Markers of deletion, purge and expiry are told from values.
-? deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
+deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
 deliver-3.permissions: The per-agent broker permissions suffice for a server whose buckets an operator has created.
 deliver-3b.expire: The expiry worker erases expired records on a server without per-message TTL.
 deliver-3b.evict: The expiry worker evicts the oldest recent and tasks beyond their limits.
@@ -341,7 +341,7 @@ deliver-4.git: projectIdFrom git gives every clone of one remote the same projec
 ? deliver-5.any: tagsAny selects records that hold one of the tags.
 ? deliver-5.related: relatedTo follows relations to a depth, through visible records alone.
 ? deliver-5.structured: Results carry ids and revisions as structured content beside the text, and errors carry code, message and details.
-? deliver-5.progress: Bulk, import and export report progress.
+deliver-5.progress: Bulk, import and export report progress.
 ? deliver-6.fold: A server answers recall from its own view, which equals the fold of the log.
 ? deliver-6.own: A read after a write in the same process sees it, and atLeast does the same for another process.
 ? deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.
