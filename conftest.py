@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 
 import pytest
 
@@ -11,7 +10,7 @@ PLUGIN = "pattern.testing.plugin"
 
 # Installed, pytest has loaded the plugin by its entry point already; from the sources alone it is loaded here.
 _registered = any(point.value == PLUGIN for point in entry_points(group="pytest11"))
-pytest_plugins = () if _registered or find_spec(PLUGIN) is None else (PLUGIN,)
+pytest_plugins = () if _registered else (PLUGIN,)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
