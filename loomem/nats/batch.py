@@ -66,7 +66,7 @@ class _Batch:
                 await self._bucket.remake()
                 raise
             return self._revisions(last, at=len(self._pending) - 1)
-        raise faults.NobodyThere("The broker's replicas disagree about some keys right now.", retry_after_s=1.0)
+        raise faults.Busy("The broker's replicas disagree about some keys right now.", retry_after_s=1.0)
 
     def _revisions(self, revision: int, *, at: int) -> list[int]:
         return [revision - at + index for index in range(len(self._pending))]
@@ -123,5 +123,5 @@ class _Batch:
             self._bucket.lacks(atomic=True)
         if ack.error.err_code == faults.TTL_DISABLED and self._bucket.ttl:
             self._bucket.lacks(ttl=True)
-            return faults.NobodyThere("The bucket takes no lifetimes; writing without.")
+            return faults.Busy("The bucket takes no lifetimes; writing without.")
         return ack.error.raised()

@@ -113,9 +113,14 @@ async def dial(
     except BaseException as error:
         await shut(client)
         if client.causes and isinstance(error, errors.NoServersError | TimeoutError):
-            raise client.causes[0] from error
+            raise _known(client.causes[0]) from error
         raise
     return client
+
+
+def _known(cause: Exception) -> Exception:
+    """Return the cause; one of another library (aiohttp) as an error of nats-py."""
+    return cause if isinstance(cause, errors.Error | OSError) else errors.Error(f"nats: {cause}")
 
 
 async def shut(client: LinkClient) -> None:

@@ -1,9 +1,10 @@
 """What a bucket tells: first what every key holds now, then each change, in order and once.
 
-The ordered consumer is ours. nats-py's own stands still for good after its first reset (its name is taken), and needs
-20 s after a reconnect (both pinned by test_nats_follow). Ours has a name per generation; a generation ends at a gap, at
-silence or with the connection, and the next one goes on after the last sequence that was told. Only when it was away for
-longer than markers live, or the stream is another one, does it start over and says so (`Reset`).
+The ordered consumer is ours. nats-py's, without a name, is created on a subject that permissions per key prefix have to
+deny (pinned by test_nats_permissions); with one, it is refused after its first reset, because the name is taken. Ours has
+a name per generation; a generation ends at a gap, at silence or with the connection, and the next one goes on after the
+last sequence that was told. Only when it was away for longer than markers live, or the stream is another one, does it
+start over, and says so (`Reset`).
 
 It asks for nothing but a consumer with one filter, created on the subject that names stream, consumer and filter, so
 permissions per key prefix can allow it.

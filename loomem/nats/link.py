@@ -157,6 +157,11 @@ class Link:
         return int(major), int(minor)
 
     @property
+    def offers_jetstream(self) -> bool:
+        """Whether the connected server, or its cluster, may have JetStream. Raises: Unavailable."""
+        return self.nc.server_text("jetstream") is not None or self.nc.server_text("cluster") is not None
+
+    @property
     def nc(self) -> LinkClient:
         """nats-py's client of the present connection; another one after a reconnect. Raises: Unavailable."""
         if self._client is None or not self._client.is_connected:
@@ -362,7 +367,9 @@ class Link:
         """Take an asynchronous error of the connection; a refused request learns of it here, at once."""
         denied = _DENIED.search(str(error))
         if denied is None:
-            log.debug("event=nats_error kind=%s", type(error).__name__)
+            log.log(
+                logging.WARNING if self.connected else logging.DEBUG, "event=nats_error kind=%s", type(error).__name__
+            )
             return
         log.warning("event=permission_denied what=%s subject=%s", denied[1], denied[2])
         for asked in self._asked.values():

@@ -41,11 +41,10 @@ def test_no_text_of_an_endpoint_holds_a_secret(user: str, password: str, token: 
 @given(st.text(max_size=60))
 def test_any_text_is_an_address_or_invalid_input(text: str) -> None:
     try:
-        endpoint = endpoint_from(text)
-    except InvalidInput as error:
-        assert error.field
-    else:
-        assert endpoint.servers
+        servers = endpoint_from(text).servers
+    except InvalidInput:
+        return
+    assert servers
 
 
 @pytest.mark.parametrize(
@@ -103,7 +102,9 @@ def test_credentials_of_the_url_win_and_are_completed(
         ("nats://h", {"credentials_file": "/me.creds"}, False),
     ],
 )
-def test_encryption_is_required_by_the_scheme_or_by_certificates(url: str, files: dict[str, str], required: bool) -> None:
+def test_encryption_is_required_by_the_scheme_or_by_certificates(
+    url: str, files: dict[str, str], required: bool
+) -> None:
     assert endpoint_from(url, **files).tls_required is required
 
 
@@ -133,7 +134,9 @@ def test_what_cannot_work_is_refused_before_connecting(url: str, beside: dict[st
         endpoint_from(url, **beside)
 
 
-@pytest.mark.parametrize("url", ["nats://user:s3cret@h:port", "http://user:s3cret@h", "nats://user:s3cret@", "s3cret@:1"])
+@pytest.mark.parametrize(
+    "url", ["nats://user:s3cret@h:port", "http://user:s3cret@h", "nats://user:s3cret@", "s3cret@:1"]
+)
 def test_a_refused_url_is_not_repeated_with_its_password(url: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         endpoint_from(url)
