@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import re
 import unicodedata
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
 
 import msgspec
 
 from identity.errors import InvalidCategory, InvalidInput
 from identity.visibility import Scope
 from loomem.core.record import CATEGORIES, DEFAULT_SCOPE, LEGACY_SCOPE, Category
+
+METADATA_DEPTH = 16
+"""How deep objects and arrays may nest in metadata."""
+
+SAFE_INTEGER = 2**53 - 1
+"""The largest whole number that every JSON reader keeps exactly."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +60,11 @@ def clean_text(field: str, text: object, *, max_bytes: int | None = None) -> str
     Raises: InvalidInput naming the field.
     """
     if not isinstance(text, str):
-        raise InvalidInput(f"{field} must be a string, not {_kind(text)}", field=field)
-    if any(0xD800 <= ord(c) <= 0xDFFF for c in text):
-        raise InvalidInput(f"{field} holds a lone surrogate, which is not valid Unicode text", field=field)
+        raise InvalidInput(f"{field} must be a string, not {kind_of(text)}", field=field)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{field} holds a lone surrogate, which is not valid Unicode text", field=field) from None
     if "\0" in text:
         raise InvalidInput(f"{field} holds a NUL character; remove it", field=field)
     text = unicodedata.normalize("NFC", text)
@@ -96,6 +107,14 @@ def clean_id(text: object, limits: Limits, *, field: str = "memoryId") -> str:
     return text
 
 
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
+
+
+def is_uuid(text: str) -> bool:
+    """Say whether an id has the form of those this service gives."""
+    return _UUID.match(text) is not None
+
+
 def clean_metadata(metadata: object, limits: Limits) -> dict[str, Any] | None:
     """Return metadata as it may be stored; unknown keys are kept.
 
@@ -103,32 +122,36 @@ def clean_metadata(metadata: object, limits: Limits) -> dict[str, Any] | None:
     """
     if metadata is None:
         return None
-    if not isinstance(metadata, dict):
-        raise InvalidInput(f"metadata must be an object, not {_kind(metadata)}", field="metadata")
-    clean: dict[str, Any] = _clean_value("metadata", metadata)
+    clean = clean_object("metadata", metadata, limits.metadata_bytes)
     if "tags" in clean:
         clean["tags"] = clean_tags(clean["tags"], limits, field="metadata.tags")
     if "priority" in clean:
-        clean_priority(clean["priority"], field="metadata.priority")
+        clean["priority"] = clean_priority(clean["priority"], field="metadata.priority")
     if "relatedTo" in clean:
-        related = clean["relatedTo"]
-        if not isinstance(related, list) or not all(isinstance(x, str) and x for x in related):
-            raise InvalidInput("metadata.relatedTo must be an array of memory ids", field="metadata.relatedTo")
-        if len(related) > limits.related:
-            raise InvalidInput(f"metadata.relatedTo holds more than {limits.related} ids", field="metadata.relatedTo")
+        clean["relatedTo"] = _clean_related(clean["relatedTo"], limits)
     if "source" in clean and not isinstance(clean["source"], str):
         raise InvalidInput("metadata.source must be a string", field="metadata.source")
-    size = len(msgspec.json.encode(clean))
-    if size > limits.metadata_bytes:
-        raise InvalidInput(
-            f"metadata is {size} bytes of JSON, more than the allowed {limits.metadata_bytes}", field="metadata"
-        )
+    return clean
+
+
+def clean_object(field: str, value: object, max_bytes: int) -> dict[str, Any]:
+    """Return a JSON object as it may be stored; every text in it is checked, keys included.
+
+    Raises: InvalidInput naming the field.
+    """
+    if not is_object(value):
+        raise InvalidInput(f"{field} must be an object, not {kind_of(value)}", field=field)
+    clean = {
+        clean_text(field, key): _clean_value(f"{field}.{key}", item, METADATA_DEPTH) for key, item in value.items()
+    }
+    if (size := len(msgspec.json.encode(clean))) > max_bytes:
+        raise InvalidInput(f"{field} is {size} bytes of JSON, more than the allowed {max_bytes}", field=field)
     return clean
 
 
 def clean_tags(tags: object, limits: Limits, *, field: str = "tags") -> list[str]:
     """Return tags. Raises: InvalidInput."""
-    if not isinstance(tags, list) or not all(isinstance(t, str) for t in tags):
+    if not is_array(tags) or not _all_strings(tags):
         raise InvalidInput(f"{field} must be an array of strings", field=field)
     if len(tags) > limits.tags:
         raise InvalidInput(f"{field} holds {len(tags)} tags, more than the allowed {limits.tags}", field=field)
@@ -137,14 +160,54 @@ def clean_tags(tags: object, limits: Limits, *, field: str = "tags") -> list[str
             raise InvalidInput(
                 f"{field}: a tag has {len(tag)} characters, more than the allowed {limits.tag_chars}", field=field
             )
-    return tags
+    return [clean_text(field, tag) for tag in tags]
+
+
+def _clean_related(related: object, limits: Limits) -> list[str]:
+    if not is_array(related) or not _all_strings(related) or not all(related):
+        raise InvalidInput("metadata.relatedTo must be an array of memory ids", field="metadata.relatedTo")
+    if len(related) > limits.related:
+        raise InvalidInput(f"metadata.relatedTo holds more than {limits.related} ids", field="metadata.relatedTo")
+    return list(related)
 
 
 def clean_priority(value: object, *, field: str) -> int:
     """Return a priority. Raises: InvalidInput."""
-    if isinstance(value, bool) or value not in (1, 2, 3):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value not in (1, 2, 3):
         raise InvalidInput(f"{field} must be 1 (high), 2 or 3 (low)", field=field)
-    return int(value)  # type: ignore[call-overload]
+    return int(value)
+
+
+def clean_flag(field: str, value: object, *, default: bool) -> bool:
+    """Return a boolean argument. Raises: InvalidInput."""
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{field} must be true or false, not {kind_of(value)}", field=field)
+    return value
+
+
+def clean_integer(field: str, value: object, *, low: int, high: int) -> int:
+    """Return a whole number within bounds. Raises: InvalidInput."""
+    whole = whole_number(value)
+    if whole is None or not low <= whole <= high:
+        shown = whole if whole is not None else kind_of(value)
+        raise InvalidInput(f"{field} must be a whole number from {low} to {high}, not {shown}", field=field)
+    return whole
+
+
+def whole_number(value: object) -> int | None:
+    """Return the whole number a JSON value is (`5` and `5.0`), or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value
+
+
+def clean_ttl(value: object, limits: Limits) -> int | None:
+    """Return the asked-for life of a memory in seconds. Raises: InvalidInput."""
+    return None if value is None else clean_integer("ttlSeconds", value, low=1, high=limits.ttl_max_s)
 
 
 def clean_place(scope: object, category: object) -> tuple[Scope, Category]:
@@ -152,35 +215,31 @@ def clean_place(scope: object, category: object) -> tuple[Scope, Category]:
 
     Raises: InvalidInput for an unknown scope, InvalidCategory for an unknown category or a pair that does not go together.
     """
-    kind = Category.RECENT
-    wanted: Scope | None = None
-    if scope is not None:
-        wanted = clean_scope(scope)
-    if category is not None:
-        if not isinstance(category, str) or category not in set(Category):
-            allowed = CATEGORIES[wanted] if wanted else tuple(Category)
-            raise InvalidCategory(
-                f"category {_show(category)} does not exist; {f'{wanted} holds' if wanted else 'allowed are'} {', '.join(allowed)}",
-                field="category",
-                allowed=list(allowed),
-            )
-        kind = Category(category)
-    elif wanted in (Scope.TEAM, Scope.PUBLIC):
-        allowed = CATEGORIES[wanted]
+    place = None if scope is None else clean_scope(scope)
+    kind = Category.RECENT if category is None else clean_category(category, place)
+    if place is None:
+        place = DEFAULT_SCOPE[kind]
+    allowed = CATEGORIES[place]
+    if kind not in allowed:
+        default = " (the default)" if category is None else ""
         raise InvalidCategory(
-            f"category 'recent' (the default) is not allowed in scope '{wanted}'; allowed are {', '.join(allowed)}",
+            f"category '{kind}'{default} is not allowed in scope '{place}'; allowed are {', '.join(allowed)}",
             field="category",
-            allowed=list(allowed),
-        )
-    place = wanted or DEFAULT_SCOPE[kind]
-    if kind not in CATEGORIES[place]:
-        allowed = CATEGORIES[place]
-        raise InvalidCategory(
-            f"category '{kind}' is not allowed in scope '{place}'; allowed are {', '.join(allowed)}",
-            field="category",
-            allowed=list(allowed),
+            allowed=list(map(str, allowed)),
         )
     return place, kind
+
+
+def clean_category(category: object, scope: Scope | None = None, *, field: str = "category") -> Category:
+    """Return a category that exists; `scope` only chooses which ones an error names. Raises: InvalidCategory."""
+    if isinstance(category, str) and category in _CATEGORIES:
+        return Category(category)
+    allowed = CATEGORIES[scope] if scope else tuple(Category)
+    raise InvalidCategory(
+        f"{field} {_show(category)} does not exist; {f'{scope} holds' if scope else 'allowed are'} {', '.join(allowed)}",
+        field=field,
+        allowed=list(map(str, allowed)),
+    )
 
 
 def clean_scope(scope: object, *, field: str = "scope") -> Scope:
@@ -188,44 +247,71 @@ def clean_scope(scope: object, *, field: str = "scope") -> Scope:
     if isinstance(scope, str):
         if scope in LEGACY_SCOPE:
             return LEGACY_SCOPE[scope]
-        if scope in set(Scope):
+        if scope in _SCOPES:
             return Scope(scope)
     raise InvalidInput(
         f"{field} must be one of {', '.join(Scope)}, not {_show(scope)}", field=field, allowed=[str(s) for s in Scope]
     )
 
 
-def _clean_value(field: str, value: Any) -> Any:
+def is_object(value: object) -> TypeGuard[Mapping[object, object]]:
+    """Say whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[Sequence[object]]:
+    """Say whether a JSON value is an array."""
+    return isinstance(value, list | tuple)
+
+
+def _all_strings(values: Sequence[object]) -> TypeGuard[Sequence[str]]:
+    return all(isinstance(value, str) for value in values)
+
+
+def _clean_value(field: str, value: object, depth: int) -> Any:
     """Check every text inside a JSON value, keys included."""
+    if depth == 0:
+        raise InvalidInput(f"{field} nests deeper than {METADATA_DEPTH} levels", field=field)
+    if isinstance(value, str):
+        return clean_text(field, value)
+    if is_object(value):
+        return {clean_text(field, k): _clean_value(f"{field}.{k}", v, depth - 1) for k, v in value.items()}
+    if is_array(value):
+        return [_clean_value(field, v, depth - 1) for v in value]
+    if value is None or isinstance(value, bool) or _is_exact_number(value):
+        return value
+    raise InvalidInput(
+        f"{field} must hold JSON values only (numbers up to 2^53 - 1), not {kind_of(value)}", field=field
+    )
+
+
+def _is_exact_number(value: object) -> bool:
     match value:
-        case str():
-            return clean_text(field, value)
-        case dict():
-            return {
-                clean_text(field, k): _clean_value(f"{field}.{k}" if isinstance(k, str) else field, v)
-                for k, v in value.items()
-            }
-        case list():
-            return [_clean_value(field, v) for v in value]
-        case None | bool() | int():
-            return value
-        case float() if value == value and abs(value) != float("inf"):
-            return value
+        case int():
+            return abs(value) <= SAFE_INTEGER
+        case float():
+            return math.isfinite(value)
         case _:
-            raise InvalidInput(f"{field} must hold JSON values only, not {_kind(value)}", field=field)
+            return False
 
 
-def _kind(value: object) -> str:
-    return {
-        type(None): "null",
-        bool: "boolean",
-        int: "number",
-        float: "number",
-        str: "string",
-        list: "array",
-        dict: "object",
-    }.get(type(value), type(value).__name__)
+_KINDS: dict[type, str] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+_CATEGORIES = frozenset(Category)
+_SCOPES = frozenset(Scope)
+
+
+def kind_of(value: object) -> str:
+    """Return the JSON name of a value's type, for messages."""
+    return _KINDS.get(type(value), type(value).__name__)
 
 
 def _show(value: object) -> str:
-    return repr(value[:40]) if isinstance(value, str) else _kind(value)
+    return repr(value[:40]) if isinstance(value, str) else kind_of(value)

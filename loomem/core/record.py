@@ -6,7 +6,7 @@ Unknown fields survive a round trip (`extra`). A record of an unknown schema ver
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -70,7 +70,7 @@ SORT_RANK: dict[Category, int] = {
 }
 
 
-class Memory(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class Memory(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     """One memory. Times are strings as stored (see `core.times`), so a round trip changes nothing."""
 
     id: str
@@ -85,7 +85,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     updated_at: str
     expires_at: str | None = None
     version: int
-    extra: dict[str, Any] = {}
+    extra: dict[str, Any] | None = msgspec.field(default=None, name="(extra)")
     """Fields this version does not know, written back as they came. Not a field of the stored record."""
 
     @property
@@ -104,7 +104,9 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 
 def _strings(value: object) -> tuple[str, ...]:
-    return tuple(x for x in value if isinstance(x, str)) if isinstance(value, list) else ()
+    if not isinstance(value, list):
+        return ()
+    return tuple(x for x in cast("list[object]", value) if isinstance(x, str))
 
 
 _KNOWN = tuple(f.encode_name for f in msgspec.structs.fields(Memory) if f.name != "extra")
@@ -128,7 +130,7 @@ def to_fields(memory: Memory) -> dict[str, Any]:
     for absent in ("metadata", "expiresAt"):
         if fields[absent] is None:
             del fields[absent]
-    return {**fields, **memory.extra}
+    return {**fields, **memory.extra} if memory.extra else fields
 
 
 def encode(memory: Memory) -> bytes:
@@ -142,10 +144,27 @@ def decode(value: bytes) -> Memory:
     Raises: Corrupt, saying what is wrong with it (without its content).
     """
     try:
-        fields = msgspec.json.decode(value, type=dict[str, Any])
+        memory = _decoder.decode(value)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        # Rare: unknown fields, an older writer's scope, or no record at all.
+        return from_fields(_fields(value))
+    if memory.version != SCHEMA_VERSION:
+        raise _unknown_version(memory.version)
+    return memory if memory.extra is None else from_fields(_fields(value))
+
+
+_decoder = msgspec.json.Decoder(Memory)
+
+
+def _fields(value: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(value, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Corrupt(f"not a JSON object: {error}") from None
-    return from_fields(fields)
+
+
+def _unknown_version(version: object) -> Corrupt:
+    return Corrupt(f"schema version {version!r} is not one this version reads ({SCHEMA_VERSION})")
 
 
 def from_fields(fields: dict[str, Any]) -> Memory:
@@ -153,9 +172,9 @@ def from_fields(fields: dict[str, Any]) -> Memory:
 
     Raises: Corrupt.
     """
-    version = fields.get("version")
-    if version != SCHEMA_VERSION or isinstance(version, bool):
-        raise Corrupt(f"schema version {version!r} is not one this version reads ({SCHEMA_VERSION})")
+    version: object = fields.get("version")
+    if isinstance(version, bool) or version != SCHEMA_VERSION:
+        raise _unknown_version(version)
     known = {k: fields[k] for k in _KNOWN if k in fields}
     if isinstance(known.get("scope"), str):
         known["scope"] = LEGACY_SCOPE.get(known["scope"], known["scope"])

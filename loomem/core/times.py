@@ -16,7 +16,8 @@ def iso(moment: datetime) -> str:
 
 def millis(moment: datetime) -> int:
     """Return milliseconds since 1970, UTC."""
-    return (moment - EPOCH) // timedelta(milliseconds=1)
+    since = moment - EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000 + since.microseconds // 1_000
 
 
 def parse_iso(text: str, *, zone: tzinfo | None = None) -> datetime:
@@ -27,6 +28,8 @@ def parse_iso(text: str, *, zone: tzinfo | None = None) -> datetime:
     Raises: ValueError when the text is no ISO-8601 date or time, or is naive and no zone is given.
     """
     moment = datetime.fromisoformat(text.strip())
+    if moment.tzinfo is UTC:
+        return moment
     if moment.tzinfo is None:
         if zone is None:
             raise ValueError(f"{text!r} has no time zone")
@@ -44,15 +47,23 @@ def stored_millis(text: str | None) -> int | None:
         return None
 
 
-def date_argument(field: str, text: str, zone: tzinfo) -> int:
+def moment_of(ms: int) -> datetime:
+    """Return the aware moment of milliseconds since 1970, UTC."""
+    return EPOCH + timedelta(milliseconds=ms)
+
+
+def date_argument(field: str, text: object, zone: tzinfo) -> int:
     """Return a date argument of a call in milliseconds; naive input is read in the stated zone.
 
     Raises: InvalidInput naming the field and the forms that are understood.
     """
     try:
-        return millis(parse_iso(text, zone=zone))
+        if isinstance(text, str):
+            return millis(parse_iso(text, zone=zone))
     except (ValueError, OverflowError):
-        raise InvalidInput(
-            f"{field} must be an ISO-8601 date or time such as 2026-01-31 or 2026-01-31T12:00:00Z, not {text[:40]!r}",
-            field=field,
-        ) from None
+        pass
+    shown = repr(text[:40]) if isinstance(text, str) else f"a {type(text).__name__}"
+    raise InvalidInput(
+        f"{field} must be an ISO-8601 date or time such as 2026-01-31 or 2026-01-31T12:00:00Z, not {shown}",
+        field=field,
+    )

@@ -1,0 +1,24 @@
+"""Background work on the buckets, done by any number of crews on any number of hosts.
+
+    crew      finds the buckets, serves each with every worker, within limits, and drains
+    duty      one worker on one bucket: jobs, retries, giving up; the `Worker` protocol
+    failures  failure records beside the memories (kind `x`)
+    status    how the workers are
+    expire    the expiry worker: erase, evict, end interrupted moves
+    upkeep    what it removes, as a pure plan
+    services  all of it put together, for a node
+
+A job is a memory in a certain state, never a message of its own: the durable consumer on a bucket's stream
+(`loomem.nats.pull`) is the queue. So what is stored is queued, and a crash in between cannot exist.
+
+Deliberately absent: any store of its own; leader election (crews share consumers, and what all of them do is made to
+happen once by compare-and-set); embedding, extraction and dreaming, which will be workers beside `expire`.
+"""
+
+from loomem.workers.crew import Crew, CrewLimits
+from loomem.workers.duty import Worker
+from loomem.workers.expire import ExpireWorker
+from loomem.workers.services import open_services
+from loomem.workers.status import State, Tally, WorkerStatus
+
+__all__ = ["Crew", "CrewLimits", "ExpireWorker", "State", "Tally", "Worker", "WorkerStatus", "open_services"]

@@ -24,9 +24,6 @@ from loomem.core.limits import Limits
 from loomem.core.record import TEMPORARY, Category
 from loomem.core.times import millis, stored_millis
 
-MARKERS_LIVE_S = 7 * 86_400
-"""How long an ordinary marker is kept, so that a view that was away hears of the removal."""
-
 ROUND = 1_000
 """Removals in one plan; what is left is the next plan's."""
 
@@ -81,7 +78,7 @@ class _Fields(msgspec.Struct, rename="camel"):
     expires_at: str | None = None
 
 
-def rules_of(limits: Limits, *, server_erases: bool) -> Rules:
+def rules_of(limits: Limits, *, marker_s: int, server_erases: bool) -> Rules:
     """Return the rules for a bucket.
 
     Where the server erases by itself the worker follows an hour behind, for what was written before the server could
@@ -92,7 +89,7 @@ def rules_of(limits: Limits, *, server_erases: bool) -> Rules:
         recent=limits.recent,
         tasks=limits.tasks,
         grace_ms=limits.ttl_grace_s * 1000 + behind_ms,
-        marker_ms=MARKERS_LIVE_S * 1000 + behind_ms,
+        marker_ms=marker_s * 1000 + behind_ms,
         tombstone_ms=limits.tombstone_s * 1000 + behind_ms,
     )
 

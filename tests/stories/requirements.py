@@ -171,15 +171,15 @@ ISOLATION: Final = _read(
 ? isolation-41.personal: Another user's agents, and sub-agents, never see personal memories.
 ? isolation-41.team: Agents of one project see its team memories, and agents of another project do not.
 ? isolation-41.public: Public memories are seen everywhere.
-? isolation-42.vectors: Identities are derived as the published hash vectors say.
-? isolation-42.stable: A sub-agent's id is the same whether or not Warp registered it first.
+isolation-42.vectors: Identities are derived as the published hash vectors say.
+isolation-42.stable: A sub-agent's id is the same whether or not Warp registered it first.
 ? isolation-43.read: A sub-agent recalls its parent's recent, tasks and longterm, and never its core, private or personal.
 ? isolation-43.change: A sub-agent cannot forget, commit or share its parent's memories.
 ? isolation-43.create: A sub-agent creates its own private, personal, team and public memories.
-? isolation-44.wait: Without a reachable identity store the ten documented attempts wait n times 100 ms, 5.5 s in all, then read a last time.
-? isolation-44.absent: An absent identity record is an answer: the same derivation enrols it at once; in Warp mode it is a clear error to the client instead of an exit.
-? isolation-44.host: A second host with the same project keeps its own root.
-? isolation-44.override: An agent id given by the environment is not sticky: without it the derived id returns.
+isolation-44.wait: Without a reachable identity store the ten documented attempts wait n times 100 ms, 5.5 s in all, then read a last time.
+isolation-44.absent: An absent identity record is an answer: the same derivation enrols it at once; in Warp mode it is a clear error to the client instead of an exit.
+isolation-44.host: A second host with the same project keeps its own root.
+isolation-44.override: An agent id given by the environment is not sticky: without it the derived id returns.
 ? isolation-45: A core memory stored in one project is recalled in another project of the same user.
 """,
 )
@@ -206,7 +206,7 @@ CONFIG: Final = _read(
 ? config-47.tls: tls:// against a plaintext server is refused, and no credential is sent in clear.
 ? config-47.websocket: ws and wss keep path and query.
 ? config-47.files: A credentials file, an nkey seed file, a CA and a client certificate connect.
-? config-47.project-file: .loominal-config.json is read from the project folder and its parents, and .mcp-config.json is accepted.
+config-47.project-file: .loominal-config.json is read from the project folder and its parents, and .mcp-config.json is accepted.
 """,
 )
 
@@ -325,13 +325,13 @@ deliver-1.layers: The rooms import only in the direction of the architecture.
 ? deliver-3.markers: Markers of deletion, purge and expiry are told from values.
 ? deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
 ? deliver-3.permissions: The per-agent broker permissions suffice for a server whose buckets an operator has created.
-? deliver-3b.expire: The expiry worker erases expired records on a server without per-message TTL.
-? deliver-3b.evict: The expiry worker evicts the oldest recent and tasks beyond their limits.
-? deliver-3b.moves: The expiry worker finishes an interrupted move.
+deliver-3b.expire: The expiry worker erases expired records on a server without per-message TTL.
+deliver-3b.evict: The expiry worker evicts the oldest recent and tasks beyond their limits.
+deliver-3b.moves: The expiry worker finishes an interrupted move.
 ? deliver-3b.crew: The crew finds new buckets, drains at its end, records failures and shows itself in health.
 ? deliver-4.warp: Warp's records are honoured when they are of our host or meant for every machine.
-? deliver-4.enrol: Our own identity records are made once per host and overwrite nobody's.
-? deliver-4.git: projectIdFrom git gives every clone of one remote the same project.
+deliver-4.enrol: Our own identity records are made once per host and overwrite nobody's.
+deliver-4.git: projectIdFrom git gives every clone of one remote the same project.
 ? deliver-5.tools: The sixteen tools are listed with an output schema and annotations.
 ? deliver-5.limits: A full space is STORAGE_FULL on every path that creates.
 ? deliver-5.get: get-memory reads one memory by its id.

@@ -1,0 +1,409 @@
+"""The engine: what one caller may do with memories. Every door (tools, command line, HTTP) calls this and nothing below.
+
+Arguments come as they came to the door, of any type, and are checked here by `core.limits` and `core.recall`, so all
+doors refuse the same things in the same words. Results are `loomem.results`.
+Deliberately absent: who the caller is (given once, never an argument), how a broker is reached, texts for a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import tzinfo
+
+from identity.agent import Caller
+from identity.errors import InvalidInput, LoomError
+from identity.ports import Buckets, Clock, Ids, Progress
+from identity.visibility import Scope
+from loomem.core import limits as check
+from loomem.core import plan
+from loomem.core.limits import Limits
+from loomem.core.position import Position, parse_position
+from loomem.core.recall import RawQuery, clean_page, clean_query
+from loomem.core.scan import ScanPolicy
+from loomem.results import (
+    BulkForgotten,
+    BulkRemembered,
+    Cleaned,
+    Committed,
+    Exported,
+    Fetched,
+    Forgotten,
+    Health,
+    Imported,
+    ItemError,
+    Recalled,
+    Remembered,
+    Shared,
+    Updated,
+)
+from loomem.store import bulk, lifecycle, read, transfer
+from loomem.store.files import Files
+from loomem.store.write import Door
+from loomem.views.projection import Projection
+
+
+class Engine:
+    """The memory of one caller."""
+
+    def __init__(
+        self,
+        *,
+        caller: Caller,
+        buckets: Buckets,
+        projection: Projection,
+        limits: Limits,
+        clock: Clock,
+        ids: Ids,
+        scan: ScanPolicy,
+        zone: tzinfo,
+        files: Files | None = None,
+    ) -> None:
+        """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`."""
+        self.caller = caller
+        self.limits = limits
+        self._projection = projection
+        self._zone = zone
+        self._files = files
+        self._door = Door(caller, buckets, projection, limits, clock, ids, scan)
+
+    # --- remembering ---
+
+    async def remember(
+        self,
+        *,
+        content: object,
+        scope: object = None,
+        category: object = None,
+        metadata: object = None,
+        ttl_seconds: object = None,
+    ) -> Remembered:
+        """Store a new memory.
+
+        Raises: InvalidInput, InvalidCategory, LimitExceeded, Unavailable.
+        """
+        item = self._item(self._draft(content, scope, category, metadata, ttl_seconds))
+        memory = item.memory
+        if isinstance(memory, LoomError):
+            raise memory
+        written = await self._door.create(memory)
+        return Remembered(
+            memory_id=memory.id,
+            expires_at=memory.expires_at,
+            scope=str(memory.scope),
+            category=str(memory.category),
+            revision=written.revision,
+            position=written.position,
+            warnings=item.notices or None,
+        )
+
+    async def remember_bulk(
+        self,
+        *,
+        memories: object,
+        validate: object = None,
+        stop_on_error: object = None,
+        atomic: object = None,
+        progress: Progress | None = None,
+    ) -> BulkRemembered:
+        """Store many memories; with `atomic` all or none.
+
+        Raises: InvalidInput (with `validate`, the default, naming every bad item by its index), LimitExceeded, Unavailable.
+        """
+        validate_first = check.clean_flag("validate", validate, default=True)
+        stop = check.clean_flag("stopOnError", stop_on_error, default=False)
+        at_once = check.clean_flag("atomic", atomic, default=False)
+        items = [self._raw_item(raw) for raw in _array("memories", memories, self.limits)]
+        if validate_first or at_once:
+            _refuse_bad(items)
+        if at_once:
+            result = await bulk.remember_atomically(self._door, items)
+            if progress is not None:
+                await progress(len(items), len(items), f"{len(items)} of {len(items)}")
+            return result
+        return await bulk.remember_all(self._door, items, stop_on_error=stop, progress=progress)
+
+    # --- changing ---
+
+    async def update(
+        self,
+        *,
+        memory_id: object,
+        expected_revision: object,
+        content: object = None,
+        metadata: object = None,
+        category: object = None,
+        ttl_seconds: object = None,
+    ) -> Updated:
+        """Change a memory of the caller's own that is still at `expected_revision`.
+
+        Raises: InvalidInput, InvalidCategory, NotFound, AccessDenied, CoreProtected, Conflict, LimitExceeded, Unavailable.
+        """
+        ident = check.clean_id(memory_id, self.limits)
+        expected = check.clean_integer("expectedRevision", expected_revision, low=1, high=check.SAFE_INTEGER)
+        text = None if content is None else check.clean_content(content, self.limits)
+        text, labels, notices = self._door.screen(text, check.clean_metadata(metadata, self.limits))
+        edit = plan.Edit(
+            content=text,
+            metadata=labels,
+            category=None if category is None else check.clean_category(category),
+            ttl_s=check.clean_ttl(ttl_seconds, self.limits),
+        )
+        if edit.is_empty():
+            raise InvalidInput("Nothing to change: give content, metadata, category or ttlSeconds", field="content")
+        return await lifecycle.edit(self._door, ident, edit, expected, notices)
+
+    async def commit(self, *, memory_id: object, new_content: object = None, target_scope: object = None) -> Committed:
+        """Make one of the caller's recent memories or tasks last.
+
+        Raises: InvalidInput, NotFound, CoreProtected, LimitExceeded, Conflict, Unavailable.
+        """
+        ident = check.clean_id(memory_id, self.limits)
+        target = None if target_scope is None else check.clean_scope(target_scope, field="targetScope")
+        if target in (Scope.TEAM, Scope.PUBLIC):
+            raise InvalidInput(
+                f"targetScope must be private or personal, not {target}; share the memory to give it to others",
+                field="targetScope",
+                allowed=["private", "personal"],
+            )
+        text = None if new_content is None else check.clean_content(new_content, self.limits, field="newContent")
+        text, _, notices = self._door.screen(text, None)
+        return await lifecycle.commit(self._door, ident, text, target, notices)
+
+    async def share(
+        self, *, memory_id: object, category: object = None, keep_original: object = None, force: object = None
+    ) -> Shared:
+        """Make a team memory of one of the caller's lasting ones; the original goes unless it is kept.
+
+        Raises: InvalidInput, InvalidCategory, NotFound, CoreProtected, LimitExceeded, Conflict, Unavailable.
+        """
+        ident = check.clean_id(memory_id, self.limits)
+        kind = plan.share_category(category)
+        keep = check.clean_flag("keepOriginal", keep_original, default=False)
+        forced = check.clean_flag("force", force, default=False)
+        return await lifecycle.share(self._door, ident, kind, keep_original=keep, force=forced)
+
+    async def forget(self, *, memory_id: object, force: object = None) -> Forgotten:
+        """Erase a memory of the caller's own.
+
+        Raises: InvalidInput, NotFound, AccessDenied, CoreProtected, Conflict, Unavailable.
+        """
+        ident = check.clean_id(memory_id, self.limits)
+        forced = check.clean_flag("force", force, default=False)
+        return await lifecycle.forget(self._door, ident, force=forced)
+
+    async def forget_bulk(
+        self,
+        *,
+        memory_ids: object,
+        stop_on_error: object = None,
+        force: object = None,
+        progress: Progress | None = None,
+    ) -> BulkForgotten:
+        """Erase many memories of the caller's own; each that cannot be is told with its reason.
+
+        Raises: InvalidInput, Unavailable.
+        """
+        stop = check.clean_flag("stopOnError", stop_on_error, default=False)
+        forced = check.clean_flag("force", force, default=False)
+        idents: list[str | ItemError] = []
+        for raw in _array("memoryIds", memory_ids, self.limits):
+            try:
+                idents.append(check.clean_id(raw, self.limits))
+            except InvalidInput as error:
+                shown = raw if isinstance(raw, str) else check.kind_of(raw)
+                idents.append(ItemError(memory_id=shown, error=error.message))
+        return await bulk.forget_all(self._door, idents, stop_on_error=stop, force=forced, progress=progress)
+
+    async def cleanup(self, *, expire_only: object = None) -> Cleaned:
+        """Erase what has expired of the caller's own, and the oldest recent memories and tasks beyond their limits.
+
+        Raises: InvalidInput, Unavailable.
+        """
+        return await bulk.clean(self._door, expire_only=check.clean_flag("expireOnly", expire_only, default=False))
+
+    # --- files ---
+
+    async def export(
+        self,
+        *,
+        output_path: object = None,
+        scope: object = None,
+        category: object = None,
+        since: object = None,
+        include_expired: object = None,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write what the caller sees into a file; what its parent agent alone may change stays out.
+
+        Raises: InvalidInput, InvalidCategory, Unavailable.
+        """
+        selection = transfer.clean_selection(scope, category, since, include_expired, zone=self._zone)
+        files = self._allowed()
+        await self._all_of_now()
+        return await transfer.export(self._door, files, output_path, selection, progress)
+
+    async def import_(
+        self,
+        *,
+        input_path: object,
+        overwrite_existing: object = None,
+        skip_invalid: object = None,
+        take_ownership: object = None,
+        progress: Progress | None = None,
+    ) -> Imported:
+        """Store the memories of an export file that are the caller's, or that it takes over.
+
+        Raises: InvalidInput (the file; with `skipInvalid` false also the first item, as whatever error it is), Unavailable.
+        """
+        options = transfer.Options(
+            overwrite=check.clean_flag("overwriteExisting", overwrite_existing, default=False),
+            skip_invalid=check.clean_flag("skipInvalid", skip_invalid, default=True),
+            take_ownership=check.clean_flag("takeOwnership", take_ownership, default=False),
+        )
+        files = self._allowed()
+        data = await files.read(input_path, field="inputPath", limit_bytes=self.limits.file_bytes)
+        await self._all_of_now()
+        return await transfer.Import(self._door, options, progress).run(data)
+
+    # --- reading ---
+
+    async def get(self, *, memory_id: object, at_least: object = None) -> Fetched:
+        """Return one visible memory by its id.
+
+        Raises: InvalidInput, NotFound (unknown, not visible, or expired), Unavailable.
+        """
+        ident = check.clean_id(memory_id, self.limits)
+        return await read.fetch(self._door, ident, _position(at_least))
+
+    async def recall(
+        self,
+        *,
+        scopes: object = None,
+        categories: object = None,
+        limit: object = None,
+        cursor: object = None,
+        since: object = None,
+        created_after: object = None,
+        created_before: object = None,
+        updated_after: object = None,
+        updated_before: object = None,
+        tags: object = None,
+        tags_any: object = None,
+        min_priority: object = None,
+        max_priority: object = None,
+        search: object = None,
+        related_to: object = None,
+        depth: object = None,
+        at_least: object = None,
+        include_expired: object = None,
+    ) -> Recalled:
+        """Return the visible memories that pass every filter, best first, a page at a time.
+
+        Raises: InvalidInput, InvalidCategory, Unavailable.
+        """
+        raw = RawQuery(
+            scopes=scopes,
+            categories=categories,
+            since=since,
+            created_after=created_after,
+            created_before=created_before,
+            updated_after=updated_after,
+            updated_before=updated_before,
+            tags=tags,
+            tags_any=tags_any,
+            min_priority=min_priority,
+            max_priority=max_priority,
+            search=search,
+            related_to=related_to,
+            depth=depth,
+            include_expired=include_expired,
+        )
+        query = clean_query(raw, self.limits, self._zone)
+        page = clean_page(limit, cursor, query, self.limits)
+        return await read.recall(self._door, query, page, _position(at_least))
+
+    def counts(self) -> Health:
+        """Return what the views hold and how they are, without waiting for anything."""
+        return read.health(self._door)
+
+    # --- within ---
+
+    async def _all_of_now(self) -> None:
+        """Wait until the views hold what the buckets hold: a file is for keeps, and its ids are compared with everything."""
+        await self._projection.settle()
+        await self._projection.sync()
+
+    def _allowed(self) -> Files:
+        if self._files is None:
+            raise InvalidInput("This service may use no directory for exports and imports", field="path")
+        return self._files
+
+    def _draft(
+        self, content: object, scope: object, category: object, metadata: object, ttl_seconds: object
+    ) -> plan.Draft:
+        text = check.clean_content(content, self.limits)
+        place, kind = check.clean_place(scope, category)
+        return plan.Draft(
+            scope=place,
+            category=kind,
+            content=text,
+            metadata=check.clean_metadata(metadata, self.limits),
+            ttl_s=check.clean_ttl(ttl_seconds, self.limits),
+        )
+
+    def _item(self, draft: plan.Draft) -> bulk.Item:
+        """Return the new memory of a draft as the scan policy lets it in. Raises: InvalidInput."""
+        ident, now_ms = self._door.ids.memory_id(), self._door.now_ms
+        memory, notices = self._door.screen_memory(plan.created(draft, self.caller, ident, now_ms, self.limits))
+        return bulk.Item(memory, notices)
+
+    def _raw_item(self, raw: object) -> bulk.Item:
+        try:
+            if not check.is_object(raw):
+                raise InvalidInput(f"a memory must be an object with content, not {check.kind_of(raw)}")
+            draft = self._draft(
+                raw.get("content"),
+                raw.get("scope"),
+                raw.get("category"),
+                raw.get("metadata"),
+                raw.get("ttlSeconds"),
+            )
+            return self._item(draft)
+        except InvalidInput as error:
+            return bulk.Item(error)
+
+
+def _array(field: str, value: object, limits: Limits) -> list[object]:
+    """Return the items of a bulk call; none when it is absent. Raises: InvalidInput."""
+    if value is None:
+        return []
+    if not check.is_array(value):
+        raise InvalidInput(f"{field} must be an array, not {check.kind_of(value)}", field=field)
+    if len(value) > limits.bulk:
+        raise InvalidInput(
+            f"{field} holds {len(value)} items, more than the allowed {limits.bulk}; send several calls", field=field
+        )
+    return list(value)
+
+
+def _refuse_bad(items: Iterable[bulk.Item]) -> None:
+    """Raises: InvalidInput telling every bad item by its index."""
+    items = list(items)
+    errors = [
+        {"index": index, "error": item.memory.message, "code": item.memory.code}
+        for index, item in enumerate(items)
+        if isinstance(item.memory, LoomError)
+    ]
+    if errors:
+        shown = "; ".join(f"memories[{error['index']}]: {error['error']}" for error in errors[:5])
+        more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
+        raise InvalidInput(
+            f"{len(errors)} of {len(items)} memories are not valid, so none was stored: {shown}{more}",
+            field="memories",
+            validationErrors=errors,
+            totalMemories=len(items),
+        )
+
+
+def _position(at_least: object) -> Position | None:
+    return None if at_least is None else parse_position("atLeast", at_least)

@@ -1,0 +1,82 @@
+"""The buckets there are, as the operator sees them: found, watched, swept. For workers; an agent's rights do not reach here.
+
+Deliberately absent: making and upgrading buckets (`topology`), reading and writing values (`bucket`, `follow`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from identity.keys import BUCKET_PREFIX
+from loomem.nats.link import Link, Message
+from loomem.nats.topology import call
+
+_PREFIX = f"KV_{BUCKET_PREFIX}"
+_PAGES = 1_000
+"""Of 1 024 names each: a bound, not a limit anybody meets."""
+
+
+class BucketFacts(msgspec.Struct, frozen=True):
+    """What the server does by itself for a bucket."""
+
+    erases_values: bool
+    """It knows per-message TTL (2.11 and later)."""
+    erases_markers: bool
+    """Its markers go by themselves."""
+
+
+class Streams:
+    """Lists, watches and sweeps the memory buckets of the broker."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    async def buckets(self) -> frozenset[str]:
+        """Return the names of all memory buckets.
+
+        Raises: AccessDenied, Unavailable.
+        """
+        names: set[str] = set()
+        seen = 0
+        for _ in range(_PAGES):
+            page = await call(self._link, "STREAM.NAMES", {"offset": seen, "subject": "$KV.>"})
+            streams: list[str] = page.get("streams") or []
+            names.update(name.removeprefix("KV_") for name in streams if name.startswith(_PREFIX))
+            seen += len(streams)
+            if not streams or seen >= page.get("total", 0):
+                break
+        return frozenset(names)
+
+    @asynccontextmanager
+    async def watched(self, on_change: Callable[[], None]) -> AsyncGenerator[None, None]:
+        """Call `on_change` when a stream was created or deleted, and at each (re)connect, since that may have been missed."""
+
+        async def tell(advisory: Message) -> None:
+            if advisory.subject.rsplit(".", 1)[-1].startswith(_PREFIX):
+                on_change()
+
+        async with AsyncExitStack() as stack:
+            for action in ("CREATED", "DELETED"):
+                await stack.enter_async_context(self._link.subscribe(f"$JS.EVENT.ADVISORY.STREAM.{action}.*", tell))
+            stack.callback(self._link.on_connected(on_change))
+            yield
+
+    async def facts(self, bucket: str) -> BucketFacts:
+        """Return what the server does by itself for a bucket.
+
+        Raises: NotFound, AccessDenied, Unavailable.
+        """
+        config: dict[str, Any] = (await call(self._link, f"STREAM.INFO.KV_{bucket}"))["config"]
+        values = bool(config.get("allow_msg_ttl"))
+        return BucketFacts(values, values and bool(config.get("subject_delete_marker_ttl")))
+
+    async def sweep(self, bucket: str, key: str, revision: int) -> None:
+        """Take a marker away for good, without leaving another. What was written after `revision` stays.
+
+        Raises: NotFound (the bucket), AccessDenied, Unavailable.
+        """
+        await call(self._link, f"STREAM.PURGE.KV_{bucket}", {"filter": f"$KV.{bucket}.{key}", "seq": revision + 1})

@@ -1,0 +1,217 @@
+"""What the engine answers. `msgspec.to_builtins` of a result is the JSON that every door hands out; what is None is absent.
+
+Deliberately absent: texts for the model and error replies (the face makes them).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Base of every answer."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer as plain JSON values."""
+        return msgspec.to_builtins(self)
+
+
+class Notice(Result, frozen=True, kw_only=True):
+    """Something the caller should know although the call succeeded."""
+
+    type: str
+    description: str
+    field: str | None = None
+    position: int | None = None
+    """Index of the first character it speaks of."""
+    sample: str | None = None
+    """Masked."""
+    index: int | None = None
+    """Item of a bulk call."""
+
+
+class Remembered(Result, frozen=True, kw_only=True):
+    memory_id: str
+    expires_at: str | None = None
+    scope: str
+    category: str
+    revision: int
+    position: str
+    warnings: list[Notice] | None = None
+
+
+class Updated(Result, frozen=True, kw_only=True):
+    memory_id: str
+    scope: str
+    category: str
+    updated_at: str
+    expires_at: str | None = None
+    revision: int
+    position: str
+    warnings: list[Notice] | None = None
+
+
+class Committed(Result, frozen=True, kw_only=True):
+    memory_id: str
+    previous_category: str
+    previous_scope: str
+    new_scope: str
+    revision: int
+    position: str
+    warnings: list[Notice] | None = None
+
+
+class Shared(Result, frozen=True, kw_only=True):
+    team_memory_id: str
+    original_deleted: bool
+    revision: int
+    position: str
+    warnings: list[Notice] | None = None
+
+
+class Forgotten(Result, frozen=True, kw_only=True):
+    deleted: bool
+    """False when somebody else deleted it in the same moment."""
+    category: str
+    memory_id: str
+    position: str | None = None
+
+
+class Fetched(Result, frozen=True, kw_only=True):
+    memory: dict[str, Any]
+    """The record with its `revision`."""
+    position: str
+
+
+class Counts(Result, frozen=True, kw_only=True):
+    """Rows of this page by scope, and expired memories of the fetched scopes (before every other filter)."""
+
+    private: int
+    personal: int
+    team: int
+    public: int
+    expired: int
+
+
+class Recalled(Result, frozen=True, kw_only=True):
+    private: list[dict[str, Any]]
+    personal: list[dict[str, Any]]
+    team: list[dict[str, Any]]
+    public: list[dict[str, Any]]
+    summary: str
+    counts: Counts
+    total: int
+    """Memories that match, on this page and all others."""
+    has_more: bool
+    cursor: str | None = None
+    """Pass it to get the next page; absent on the last one."""
+    position: str
+    corrupt: int | None = None
+    """Unreadable records of the fetched scopes, when there are any."""
+
+
+class ItemError(Result, frozen=True, kw_only=True):
+    """Why one item of a bulk call failed: `index` in remember-bulk, `memory_id` in forget-bulk."""
+
+    index: int | None = None
+    memory_id: str | None = None
+    error: str
+    code: str | None = None
+
+
+class BulkRemembered(Result, frozen=True, kw_only=True):
+    stored: int
+    failed: int
+    errors: list[ItemError]
+    memory_ids: list[str]
+    """Of the stored ones, in input order."""
+    revisions: list[int]
+    """Of the same ones, in the same order."""
+    position: str | None = None
+    warnings: list[Notice] | None = None
+
+
+class BulkForgotten(Result, frozen=True, kw_only=True):
+    deleted: int
+    failed: int
+    errors: list[ItemError]
+    position: str | None = None
+
+
+class Cleaned(Result, frozen=True, kw_only=True):
+    expired: int
+    deleted: int
+    errors: list[str]
+    position: str | None = None
+
+
+class Exported(Result, frozen=True, kw_only=True):
+    exported: int
+    filepath: str
+    bytes: int
+    warnings: list[Notice] | None = None
+
+
+class Imported(Result, frozen=True, kw_only=True):
+    imported: int
+    skipped: int
+    errors: list[str]
+    position: str | None = None
+    warnings: list[Notice] | None = None
+
+
+class Migrated(Result, frozen=True, kw_only=True):
+    """What a migration did, or would do."""
+
+    read: int
+    migrated: int
+    skipped: dict[str, int]
+    """Reason -> records."""
+    by_scope: dict[str, int]
+    """Of the migrated ones."""
+    dry_run: bool
+    absent: list[str]
+    """Old buckets that do not exist."""
+    problems: list[str]
+    """Keys and reasons of records that could not be taken, a few; never content."""
+    warnings: int
+    """Findings of the secret scanner."""
+
+
+class ScopeCounts(Result, frozen=True, kw_only=True):
+    """What one scope holds for this caller."""
+
+    visible: int
+    """Memories the caller may read, expired ones apart."""
+    own: int
+    """Of these, in the caller's own space: what `limit` counts."""
+    limit: int
+    by_category: dict[str, int]
+    """Visible ones."""
+    expired: int
+
+
+class CoreCounts(Result, frozen=True, kw_only=True):
+    private: int
+    personal: int
+    limit: int
+    """Each."""
+
+
+class ViewHealth(Result, frozen=True, kw_only=True):
+    state: str
+    """`loading`, `ready` or `behind`."""
+    records: int
+    corrupt: int
+    corrupt_samples: list[dict[str, str]]
+    """Keys and reasons of a few unreadable records, never content."""
+    position: str
+    error: str | None = None
+
+
+class Health(Result, frozen=True, kw_only=True):
+    scopes: dict[str, ScopeCounts]
+    core: CoreCounts
+    view: ViewHealth

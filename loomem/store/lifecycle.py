@@ -1,0 +1,236 @@
+"""What happens to a memory after it was remembered: edited, committed, shared, forgotten.
+
+Each change is decided on what is known of the memory, sent with a compare-and-set, and decided anew (three times at
+most) on what the bucket says when somebody else was quicker. Only `edit` is not: there the caller said which revision
+it knows, and is told what came between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from identity.errors import AccessDenied, Conflict, NotFound
+from identity.ports import Reason
+from identity.visibility import Scope
+from loomem.core import plan
+from loomem.core.record import Category, Memory, to_fields
+from loomem.core.row import Row
+from loomem.results import Committed, Forgotten, Notice, Shared, Updated
+from loomem.store.move import move
+from loomem.store.write import TRIES, Door, Held, Written, held_of
+
+_OWN_SCOPES = (Scope.PRIVATE, Scope.PERSONAL)
+T = TypeVar("T")
+
+
+async def edit(door: Door, ident: str, edit: plan.Edit, expected: int, notices: list[Notice]) -> Updated:
+    """Change a memory that is still at the revision its editor knows.
+
+    Raises: NotFound, AccessDenied, Conflict (with the current revision and content in its details), InvalidCategory,
+    CoreProtected, LimitExceeded, Unavailable.
+    """
+    row = await _own_row(door, ident)
+    held = await _held(door, row)
+    if held.revision != expected:
+        raise _overtaken(held, expected)
+    memory = plan.edited(held.memory, edit, door.now_ms, door.limits)
+    try:
+        if door.space_of(memory) == door.space_of(held.memory):
+            written = await _replace(door, held, memory)
+        else:  # into core, which has keys of its own
+            written, notice = await move(door, held, memory)
+            notices = [*notices, *([notice] if notice else [])]
+    except Conflict:
+        raise _overtaken(await _held(door, row), expected) from None
+    return Updated(
+        memory_id=memory.id,
+        scope=str(memory.scope),
+        category=str(memory.category),
+        updated_at=memory.updated_at,
+        expires_at=memory.expires_at,
+        revision=written.revision,
+        position=written.position,
+        warnings=notices or None,
+    )
+
+
+async def commit(door: Door, ident: str, content: str | None, target: Scope | None, notices: list[Notice]) -> Committed:
+    """Make a temporary memory last.
+
+    Raises: NotFound (not among the caller's own private and personal ones, or expired), InvalidInput (it lasts already),
+    CoreProtected, LimitExceeded, Conflict, Unavailable.
+    """
+    row = await _own_private_row(door, ident, "committed")
+
+    async def once(held: Held) -> Committed:
+        memory = plan.committed(held.memory, target or held.memory.scope, door.caller, content, door.now_ms)
+        notice = None
+        if memory.scope is held.memory.scope:
+            written = await _replace(door, held, memory)
+        else:
+            written, notice = await move(door, held, memory)
+        found = [*notices, *([notice] if notice else [])]
+        return Committed(
+            memory_id=memory.id,
+            previous_category=str(held.memory.category),
+            previous_scope=str(held.memory.scope),
+            new_scope=str(memory.scope),
+            revision=written.revision,
+            position=written.position,
+            warnings=found or None,
+        )
+
+    return await _decided(door, row, once)
+
+
+async def share(door: Door, ident: str, category: Category, *, keep_original: bool, force: bool) -> Shared:
+    """Make a team memory of one of the caller's own lasting ones.
+
+    Raises: NotFound, InvalidCategory, CoreProtected (the original would go, without force), InvalidInput (scan policy),
+    LimitExceeded, Conflict, Unavailable.
+    """
+    row = await _own_private_row(door, ident, "shared")
+
+    async def once(held: Held) -> Shared:
+        memory = plan.shared(held.memory, door.caller, category, door.ids.memory_id(), door.now_ms)
+        if not keep_original:
+            plan.check_unprotected(held.memory, force=force)
+        memory, notices = door.screen_memory(memory)
+        if keep_original:
+            written, notice = await door.create(memory), None
+        else:
+            written, notice = await move(door, held, memory)
+        found = [*notices, *([notice] if notice else [])]
+        return Shared(
+            team_memory_id=memory.id,
+            original_deleted=not keep_original and notice is None,
+            revision=written.revision,
+            position=written.position,
+            warnings=found or None,
+        )
+
+    return await _decided(door, row, once)
+
+
+async def forget(door: Door, ident: str, *, force: bool) -> Forgotten:
+    """Erase a memory of the caller's own, and every copy of it that an unfinished move has left.
+
+    Raises: NotFound, AccessDenied (another agent's), CoreProtected, Conflict, Unavailable.
+    """
+    row = await _own_row(door, ident)
+    category, written = await erase_copies(door, row, force=force)
+    return Forgotten(
+        deleted=written is not None,
+        category=str(category),
+        memory_id=ident,
+        position=written.position if written else None,
+    )
+
+
+async def erase_copies(door: Door, row: Row, *, force: bool) -> tuple[Category, Written | None]:
+    """Erase all copies of one of the caller's own memories; tells its last category and the last write.
+
+    An older copy that an unfinished move has left would else come back.
+
+    Raises: as `forget`.
+    """
+    category, written = row.memory.category, None
+    for copy in door.projection.records.copies(row.id) or [row]:
+        category, last = await _erase(door, copy, force=force)
+        written = last or written
+    return category, written
+
+
+def own_row(door: Door, ident: str) -> Row:
+    """Return the newest of the caller's own rows with an id that has been looked up.
+
+    Raises: NotFound (none, or only one of the parent's), InvalidInput (no id), AccessDenied (the team or public memory
+    of another agent).
+    """
+    rows = door.rows(ident)
+    if rows[0].place.mine:
+        return rows[0]
+    if rows[0].place.scope in _OWN_SCOPES:
+        raise NotFound(
+            "No memory of your own has this id; your parent agent's memories can only be read", memoryId=ident
+        )
+    raise AccessDenied(
+        "Another agent created this memory; only its creator may change or delete it",
+        memoryId=ident,
+        creator=rows[0].memory.agent_id,
+    )
+
+
+# --- within -----------------------------------------------------------------------------------------------------------
+
+
+async def _own_row(door: Door, ident: str) -> Row:
+    await door.look_up([ident])
+    return own_row(door, ident)
+
+
+async def _own_private_row(door: Door, ident: str, done: str) -> Row:
+    await door.look_up([ident])
+    rows = door.rows(ident)
+    if not rows[0].place.mine or rows[0].place.scope not in _OWN_SCOPES:
+        raise NotFound(
+            f"No private or personal memory of your own has this id; only those can be {done}", memoryId=ident
+        )
+    return rows[0]
+
+
+async def _held(door: Door, row: Row) -> Held:
+    held = await door.held(row)
+    if held is None:
+        raise NotFound("This memory was deleted in the meantime", memoryId=row.id)
+    return held
+
+
+async def _decided(door: Door, row: Row, once: Callable[[Held], Awaitable[T]]) -> T:
+    held = held_of(row)
+    for left in reversed(range(TRIES)):
+        try:
+            return await once(held)
+        except Conflict as conflict:
+            if not left:
+                raise _overtaken(await _held(door, row), held.revision) from conflict
+        held = await _held(door, row)
+    raise AssertionError("unreachable")
+
+
+async def _replace(door: Door, held: Held, memory: Memory) -> Written:
+    """Write a memory over the one that is held, under the same key."""
+    bucket, change = door.put(memory, expected=held.revision)
+    return await door.send(bucket, change)
+
+
+async def _erase(door: Door, row: Row, *, force: bool) -> tuple[Category, Written | None]:
+    """Erase one copy; tells its last category, and nothing written when somebody else has erased it."""
+    held: Held | None = held_of(row)
+    last = row.memory.category
+    for left in reversed(range(TRIES)):
+        if held is None:
+            break
+        last = held.memory.category
+        plan.check_unprotected(held.memory, force=force)
+        try:
+            return last, await door.send(held.bucket, door.remove(held, Reason.FORGET))
+        except Conflict as conflict:
+            if not left:
+                raise _overtaken(held, held.revision) from conflict
+        held = await door.held(row)
+    return last, None
+
+
+def _overtaken(held: Held, expected: int) -> Conflict:
+    return Conflict(
+        f"This memory is at revision {held.revision} by now, not {expected}; look at what it says and decide again",
+        key=held.key,
+        expected=expected,
+        actual=held.revision,
+        memoryId=held.memory.id,
+        expectedRevision=expected,
+        currentRevision=held.revision,
+        current=to_fields(held.memory),
+    )

@@ -1,0 +1,130 @@
+"""Reading: one memory, a page of them, and how the store is. From the views alone, once they have what the caller must see."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from identity.errors import NotFound
+from identity.visibility import Scope
+from loomem.core.position import Position, format_position
+from loomem.core.recall import ALL_SCOPES, Answer, Page, Query, make_cursor, select, summary
+from loomem.core.record import Category, to_fields
+from loomem.core.row import Row
+from loomem.results import CoreCounts, Counts, Fetched, Health, Recalled, ScopeCounts, ViewHealth
+from loomem.store.write import Door
+from loomem.views.projection import Projection
+
+_CORRUPT_SAMPLES = 5
+
+
+async def fetch(door: Door, ident: str, at_least: Position | None) -> Fetched:
+    """Return one visible memory by its id.
+
+    Raises: InvalidInput (no id, or a position elsewhere), NotFound (unknown, not visible, or expired), Unavailable.
+    """
+    await _until(door.projection, at_least, ALL_SCOPES)
+    await door.look_up([ident])
+    rows, now_ms = door.rows(ident), door.now_ms
+    row = next((row for row in rows if not row.expired(now_ms)), None)
+    if row is None:
+        raise NotFound("This memory has expired", memoryId=ident)
+    return Fetched(memory=_shown(row), position=format_position(door.projection.position))
+
+
+async def recall(door: Door, query: Query, page: Page, at_least: Position | None) -> Recalled:
+    """Return a page of what answers a question.
+
+    Raises: InvalidInput (a position elsewhere), Unavailable.
+    """
+    projection = door.projection
+    # Relations may lead through what the other filters exclude.
+    await _until(projection, at_least, ALL_SCOPES if query.related_to else query.scopes)
+    answer = select(query, page, projection.records.shelves(), door.now_ms)
+    groups = _grouped(answer)
+    private, personal, team, public = (groups[scope] for scope in Scope)
+    return Recalled(
+        private=private,
+        personal=personal,
+        team=team,
+        public=public,
+        summary=summary(answer.rows, door.limits.summary_bytes),
+        counts=Counts(
+            private=len(private), personal=len(personal), team=len(team), public=len(public), expired=answer.expired
+        ),
+        total=answer.total,
+        has_more=answer.more,
+        cursor=make_cursor(query, answer.rows[-1]) if answer.more else None,
+        position=format_position(projection.position_of(query.scopes)),
+        corrupt=len(projection.records.corrupt(query.scopes)) or None,
+    )
+
+
+def health(door: Door) -> Health:
+    """Return what the views hold and how they are, without waiting for anything."""
+    records, status = door.projection.records, door.projection.status
+    core = {scope: _own_live(door, scope)[Category.CORE] for scope in (Scope.PRIVATE, Scope.PERSONAL)}
+    samples = list(records.corrupt().items())[:_CORRUPT_SAMPLES]
+    return Health(
+        scopes={str(scope): _scope_counts(door, scope) for scope in Scope},
+        core=CoreCounts(private=core[Scope.PRIVATE], personal=core[Scope.PERSONAL], limit=door.limits.core),
+        view=ViewHealth(
+            state=str(status.state),
+            records=status.records,
+            corrupt=status.corrupt,
+            corrupt_samples=[{"bucket": at[0], "key": at[1], "reason": why} for at, why in samples],
+            position=format_position(status.position),
+            error=status.error,
+        ),
+    )
+
+
+async def _until(projection: Projection, at_least: Position | None, scopes: Sequence[Scope]) -> None:
+    """Wait for one's own writes, and for what the caller has heard of from others."""
+    if at_least is not None:
+        await projection.wait(at_least)
+    await projection.settle(scopes)
+
+
+def _grouped(answer: Answer) -> dict[Scope, list[dict[str, Any]]]:
+    groups: dict[Scope, list[dict[str, Any]]] = {scope: [] for scope in Scope}
+    for row in answer.rows:
+        shown = _shown(row)
+        if (distance := answer.distances.get(row.id)) is not None:
+            shown["distance"] = distance
+        groups[row.memory.scope].append(shown)
+    return groups
+
+
+def _shown(row: Row) -> dict[str, Any]:
+    return {**to_fields(row.memory), "revision": row.revision}
+
+
+def _scope_counts(door: Door, scope: Scope) -> ScopeCounts:
+    now_ms = door.now_ms
+    by_category: Counter[Category] = Counter()
+    held = 0
+    for shelf in door.projection.records.shelves():
+        if shelf.scope is scope:
+            by_category[shelf.category] += _live(shelf.rows, now_ms)
+            held += len(shelf.rows)
+    return ScopeCounts(
+        visible=by_category.total(),
+        own=_own_live(door, scope).total(),
+        limit=door.quotas.limit(scope, core=False),
+        by_category={str(category): count for category, count in by_category.items()},
+        expired=held - by_category.total(),
+    )
+
+
+def _own_live(door: Door, scope: Scope) -> Counter[Category]:
+    now_ms = door.now_ms
+    counts: Counter[Category] = Counter()
+    for shelf in door.projection.records.own(scope):
+        counts[shelf.category] += _live(shelf.rows, now_ms)
+    return counts
+
+
+def _live(rows: Iterable[Row], now_ms: int) -> int:
+    return sum(not row.expired(now_ms) for row in rows)

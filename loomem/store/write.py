@@ -1,0 +1,239 @@
+"""The one door of every write: place it, keep room for it, give it an end, send it, and tell what became of it.
+
+Log first: nothing here touches a view. A write is done when the bucket has acknowledged it; the projection hears of it as
+of everybody else's, and the writer's next read waits for that echo.
+Deliberately absent: what may be written (`core.limits`, `core.plan`), the broker (behind `ports.Buckets`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from identity.agent import Caller
+from identity.errors import InvalidInput, NotFound
+from identity.keys import Kind, Space
+from identity.ports import Bucket, Buckets, Change, Clock, Ids, Marker, Put, Reason, Remove
+from identity.visibility import Scope, space_for
+from loomem.core import plan
+from loomem.core.limits import Limits, clean_content, clean_metadata, is_uuid
+from loomem.core.position import format_position
+from loomem.core.record import Category, Memory, decode, encode
+from loomem.core.row import Row
+from loomem.core.scan import ScanPolicy, apply_policy
+from loomem.core.times import millis
+from loomem.results import Notice
+from loomem.store.quota import Quotas
+from loomem.views.projection import Projection
+
+TRIES = 3
+"""How often a change is decided anew when somebody else was quicker."""
+
+
+class Written(msgspec.Struct, frozen=True):
+    """An acknowledged write."""
+
+    bucket: str
+    key: str
+    revision: int
+
+    @property
+    def position(self) -> str:
+        return format_position({self.bucket: self.revision})
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A memory as its bucket holds it at this moment."""
+
+    bucket: str
+    key: str
+    memory: Memory
+    revision: int
+
+
+def held_of(row: Row) -> Held:
+    """Return what the view believes the bucket holds."""
+    return Held(row.place.bucket, row.key, row.memory, row.revision)
+
+
+class Door:
+    """Writes for one caller."""
+
+    def __init__(
+        self,
+        caller: Caller,
+        buckets: Buckets,
+        projection: Projection,
+        limits: Limits,
+        clock: Clock,
+        ids: Ids,
+        scan: ScanPolicy,
+    ) -> None:
+        self.caller = caller
+        self.limits = limits
+        self.ids = ids
+        self.projection = projection
+        self.quotas = Quotas(projection, limits)
+        self._buckets = buckets
+        self._clock = clock
+        self._scan = scan
+
+    @property
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    @property
+    def now_ms(self) -> int:
+        """The present in milliseconds since 1970."""
+        return millis(self._clock.now())
+
+    async def bucket(self, name: str) -> Bucket:
+        """Return an open bucket. Raises: Unavailable, AccessDenied."""
+        return await self._buckets.open(name)
+
+    # --- what goes in ---
+
+    def screen(
+        self, content: str | None, metadata: dict[str, Any] | None
+    ) -> tuple[str | None, dict[str, Any] | None, list[Notice]]:
+        """Return content and metadata as the scan policy lets them in, and what it found.
+
+        Raises: InvalidInput (the policy blocks it, or what redaction made of it is too large).
+        """
+        screened = apply_policy(self._scan, content, metadata)
+        notices = [Notice(**msgspec.structs.asdict(finding)) for finding in screened.warnings]
+        if screened.content != content and screened.content is not None:
+            content = clean_content(screened.content, self.limits)
+        if screened.metadata != metadata:
+            metadata = clean_metadata(screened.metadata, self.limits)
+        return content, metadata, notices
+
+    def screen_memory(self, memory: Memory) -> tuple[Memory, list[Notice]]:
+        """Return a memory as the scan policy lets it in, and what it found. Raises: as `screen`."""
+        content, metadata, notices = self.screen(memory.content, memory.metadata)
+        if content != memory.content or metadata != memory.metadata:
+            memory = msgspec.structs.replace(memory, content=content, metadata=metadata)
+        return memory, notices
+
+    def space_of(self, memory: Memory) -> Space:
+        """Return where the caller writes such a memory."""
+        return space_for(self.caller, memory.scope, core=memory.category is Category.CORE)
+
+    def put(self, memory: Memory, *, expected: int = 0, op: str | None = None) -> tuple[str, Put]:
+        """Return the bucket and the change that stores a memory; its end travels along."""
+        space = self.space_of(memory)
+        return space.bucket, Put(
+            key=space.key(Kind.MEMORY, memory.id),
+            value=encode(memory),
+            expected=expected,
+            op=op or self.ids.op_id(),
+            ttl_s=plan.server_ttl_s(memory, self.now_ms, self.limits),
+        )
+
+    def remove(self, row: Held, reason: Reason) -> Remove:
+        """Return the change that erases a memory; what was forgotten leaves a tombstone for as long as the limits say."""
+        return Remove(
+            key=row.key,
+            expected=row.revision,
+            op=self.ids.op_id(),
+            reason=reason,
+            ttl_s=self.limits.tombstone_s if reason is Reason.FORGET else None,
+        )
+
+    # --- sending ---
+
+    async def create(self, memory: Memory, *, op: str | None = None) -> Written:
+        """Store a new memory.
+
+        Raises: LimitExceeded, Conflict (the key is taken), Unavailable.
+        """
+        core = memory.category is Category.CORE
+        await self.make_room(memory.scope, 1, core=core)
+        with self.quotas.slot(memory.scope, core, self.now_ms) as slot:
+            bucket, change = self.put(memory, op=op)
+            written = await self.send(bucket, change)
+            slot.written = (written.bucket, written.key, written.revision)
+        return written
+
+    async def create_all(self, bucket: str, memories: Sequence[Memory], also: Sequence[Change] = ()) -> list[Written]:
+        """Store new memories of one bucket and apply other changes to it, all or nothing; tells of the memories only.
+
+        Raises: as `create`.
+        """
+        groups = Counter((memory.scope, memory.category is Category.CORE) for memory in memories)
+        for (scope, core), count in groups.items():
+            await self.make_room(scope, count, core=core)
+        with ExitStack() as stack:
+            slots = {
+                group: stack.enter_context(self.quotas.slot(*group, self.now_ms, count=count))
+                for group, count in groups.items()
+            }
+            changes = [self.put(memory)[1] for memory in memories]
+            written = await self.send_all(bucket, [*changes, *also])
+            for memory, one in zip(memories, written, strict=False):
+                slots[memory.scope, memory.category is Category.CORE].written = (one.bucket, one.key, one.revision)
+        return written[: len(memories)]
+
+    async def make_room(self, scope: Scope, count: int, *, core: bool) -> None:
+        """Wait for the view that quotas count in, and for one's own removals when it is full. Raises: Unavailable."""
+        await self.projection.ready((scope,))
+        if self.quotas.lacks(scope, count, core=core):
+            await self.projection.settle((scope,))
+
+    async def send(self, bucket: str, change: Change) -> Written:
+        """Apply one change. Raises: Conflict, LimitExceeded, InvalidInput, Unavailable."""
+        revision = await (await self.bucket(bucket)).write(change)
+        self.projection.wrote(bucket, change.key, revision)
+        return Written(bucket, change.key, revision)
+
+    async def send_all(self, bucket: str, changes: Sequence[Change]) -> list[Written]:
+        """Apply several changes of one bucket, all or nothing. Raises: as `send`."""
+        revisions = await (await self.bucket(bucket)).write_all(changes)
+        written = [Written(bucket, c.key, revision) for c, revision in zip(changes, revisions, strict=True)]
+        for one in written:
+            self.projection.wrote(one.bucket, one.key, one.revision)
+        return written
+
+    # --- finding what is to be changed ---
+
+    async def look_up(self, idents: Sequence[str]) -> None:
+        """Return when the views know these ids, if anybody does.
+
+        A view may not have heard of what another process has just written, so before "no" the buckets are asked.
+
+        Raises: Unavailable.
+        """
+        await self.projection.settle()
+        if not all(map(self.projection.records.find, idents)):
+            await self.projection.sync()
+
+    def rows(self, ident: str) -> list[Row]:
+        """Return the visible rows with an id that has been looked up, the caller's own first; at least one.
+
+        Raises: NotFound, InvalidInput (there is none, and it is no UUID).
+        """
+        if rows := self.projection.records.find(ident):
+            return rows
+        raise unknown(ident)
+
+    async def held(self, row: Row) -> Held | None:
+        """Return what the bucket holds for a row now, or None when it is gone. Raises: Corrupt, Unavailable."""
+        bucket = row.place.bucket
+        entry = await (await self.bucket(bucket)).get(row.key)
+        if entry is None or isinstance(entry, Marker):
+            return None
+        return Held(bucket, row.key, decode(entry.value), entry.revision)
+
+
+def unknown(ident: str) -> NotFound | InvalidInput:
+    """Return the error for an id that nothing visible has."""
+    if is_uuid(ident):
+        return NotFound("No memory with this id is visible to you", memoryId=ident)
+    return InvalidInput(
+        "memoryId must be the id of a memory, a UUID such as 3f0c2a9e-6a52-4c1d-9d57-0e2b7c6a1f10", field="memoryId"
+    )

@@ -1,0 +1,285 @@
+"""The projection: follows every stretch of keys that one caller may read, and folds what it is told into the views.
+
+One subscription per sight (a broker that enforces scopes allows nothing else). A view changes only here and only by
+what a bucket says, so it is the fold of the log whatever happens to this process; who writes waits for the echo.
+Deliberately absent: any write; the broker (behind `ports.Feed`); what a row means (`views.records`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from enum import StrEnum
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from identity.agent import Caller
+from identity.errors import InvalidInput, LoomError, Unavailable
+from identity.ports import Buckets, CaughtUp, Entry, Event, Feed, Following, Marker, Reset
+from identity.visibility import Scope, Sight, sights
+from loomem.core.position import Position
+from loomem.views.records import Records
+
+log = logging.getLogger(__name__)
+
+PATIENCE_S = 5.0
+"""How long a read waits for a view, when the call it belongs to has no nearer deadline."""
+_RETRY_S = (0.1, 0.2, 0.5, 1.0, 2.0)
+"""Pauses before a sight is opened again; the last one repeats."""
+
+
+class ViewState(StrEnum):
+    LOADING = "loading"
+    """Not everything that the buckets held at the start has been told yet."""
+    READY = "ready"
+    BEHIND = "behind"
+    """Ready once, and now being told again, or not connected to its feed."""
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """How a projection is, for health."""
+
+    state: ViewState
+    records: int
+    corrupt: int
+    position: Position
+    error: str | None = None
+
+
+class _Track:
+    """One sight being followed."""
+
+    def __init__(self, sight: Sight, records: Records) -> None:
+        self.sight = sight
+        self.cursor = 0
+        """Every change under the sight up to this sequence of the bucket has been applied."""
+        self.caught_up = False
+        self.loaded = False
+        """Caught up at least once."""
+        self.following: Following | None = None
+        self.error: LoomError | None = None
+        self.own = 0
+        """Sequence of the caller's newest acknowledged write here."""
+        self._records = records
+        self._floor = 0
+        """What the bucket told completely when the feed last started over; a wiped store restarts its sequences."""
+        self._own_before = 0
+        self._told: set[str] | None = None
+        """While the feed starts over: what it has told again."""
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    def on_event(self, event: Event) -> None:
+        match event:
+            case Entry() | Marker():
+                self._apply(event)
+            case CaughtUp():
+                self._finish()
+            case Reset():
+                self.start_over()
+        if self._waiting:
+            self._wake()
+
+    def start_over(self) -> None:
+        self.cursor = 0
+        self.caught_up = False
+        self._told = set()
+        self._floor, self._own_before = 0, self.own
+
+    def _apply(self, event: Entry | Marker) -> None:
+        if event.revision <= self.cursor:
+            return  # told already
+        if self._told is not None and isinstance(event, Entry):
+            self._told.add(event.key)
+        self._records.apply(self.sight, event)
+        self.cursor = event.revision
+
+    def _finish(self) -> None:
+        if self._told is not None:
+            gone = [key for key in self._records.keys(self.sight) if key not in self._told]
+            self._records.forget_keys(self.sight, gone)
+            self._told = None
+            self._floor = self._own_before
+        self.caught_up = self.loaded = True
+
+    def reached(self, sequence: int) -> bool:
+        return self.loaded and max(self.cursor, self._floor) >= sequence
+
+    async def reach(self, sequence: int) -> None:
+        """Return when everything up to a sequence has been applied and the sight has loaded."""
+        if not self.reached(sequence):
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.append((sequence, future))
+            try:
+                await future
+            finally:
+                self._waiting = [(at, other) for at, other in self._waiting if other is not future]
+
+    def _wake(self) -> None:
+        for sequence, future in self._waiting:
+            if self.reached(sequence) and not future.done():
+                future.set_result(None)
+
+
+class Projection:
+    """The views of one caller, kept up to date while the context is open."""
+
+    def __init__(self, feed: Feed, buckets: Buckets, caller: Caller, *, patience_s: float = PATIENCE_S) -> None:
+        self.records = Records(caller)
+        self._feed = feed
+        self._buckets = buckets
+        self._patience_s = patience_s
+        self._tracks = {sight: _Track(sight, self.records) for sight in sights(caller)}
+        self._group: asyncio.TaskGroup | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        group = asyncio.TaskGroup()
+        await group.__aenter__()
+        self._group = group
+        self._tasks = [group.create_task(self._follow(track)) for track in self._tracks.values()]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        group, self._group = self._group, None
+        for task in self._tasks:
+            task.cancel()
+        if group is not None:
+            await group.__aexit__(kind, error, trace)
+
+    # --- waiting ---
+
+    async def ready(self, scopes: Sequence[Scope] = tuple(Scope)) -> None:
+        """Return when everything that the buckets held at the start is in the views of these scopes.
+
+        Raises: Unavailable, when that takes too long.
+        """
+        await self._within(self._reach(dict.fromkeys(self._of(scopes), 0)), "are still loading")
+
+    async def settle(self, scopes: Sequence[Scope] = tuple(Scope)) -> None:
+        """Return when the caller's own acknowledged writes are in the views of these scopes.
+
+        Raises: Unavailable, when that takes too long.
+        """
+        await self._within(self._reach({track: track.own for track in self._of(scopes)}), "lag behind")
+
+    async def wait(self, position: Position, *, field: str = "atLeast") -> None:
+        """Return when the views hold everything that stood in the buckets at a position.
+
+        Raises: InvalidInput (the position is of a bucket the caller does not see), Unavailable.
+        """
+        if not position.keys() <= {sight.bucket for sight in self._tracks}:
+            raise InvalidInput(f"{field} is a position in a store that you do not see", field=field)
+        behind = [
+            track
+            for track in self._tracks.values()
+            if track.sight.bucket in position and not track.reached(position[track.sight.bucket])
+        ]
+        await self._within(self._sync(behind), "lag behind")
+
+    async def sync(self) -> None:
+        """Return when the views hold everything that the buckets hold now.
+
+        Raises: Unavailable.
+        """
+        await self._within(self._sync(list(self._tracks.values())), "lag behind")
+
+    def wrote(self, bucket: str, key: str, revision: int) -> None:
+        """Note an acknowledged write of the caller, so that its next read waits for it."""
+        if (track := self._track_of(bucket, key)) is not None:
+            track.own = max(track.own, revision)
+
+    def applied(self, bucket: str, key: str, revision: int) -> bool:
+        """Say whether a write is in the views."""
+        track = self._track_of(bucket, key)
+        return track is None or track.reached(revision)
+
+    # --- what is known ---
+
+    @property
+    def position(self) -> Position:
+        """How far the views are, by bucket."""
+        return self.position_of(tuple(Scope))
+
+    def position_of(self, scopes: Sequence[Scope]) -> Position:
+        """How far the views of these scopes are, by bucket."""
+        position: dict[str, int] = {}
+        for track in self._of(scopes):
+            bucket = track.sight.bucket
+            position[bucket] = max(position.get(bucket, 0), track.cursor)
+        return position
+
+    @property
+    def status(self) -> Status:
+        tracks = self._tracks.values()
+        if not all(track.loaded for track in tracks):
+            state = ViewState.LOADING
+        elif all(track.caught_up and track.following is not None for track in tracks):
+            state = ViewState.READY
+        else:
+            state = ViewState.BEHIND
+        error = next((track.error.message for track in tracks if track.error is not None), None)
+        return Status(
+            state=state,
+            records=self.records.count(),
+            corrupt=len(self.records.corrupt()),
+            position=self.position,
+            error=error,
+        )
+
+    # --- within ---
+
+    async def _follow(self, track: _Track) -> None:
+        sight, failures = track.sight, 0
+        while True:
+            try:
+                await self._buckets.open(sight.bucket)
+                if track.cursor:
+                    track.start_over()  # a new subscription tells everything again
+                async with self._feed.follow(sight.bucket, sight.filter, track.on_event) as following:
+                    track.following, track.error, failures = following, None, 0
+                    await asyncio.get_running_loop().create_future()
+            except LoomError as error:
+                track.error = error
+                log.warning("event=view_interrupted scope=%s code=%s", sight.scope, error.code)
+            finally:
+                track.following = None
+            await asyncio.sleep(_RETRY_S[min(failures, len(_RETRY_S) - 1)])
+            failures += 1
+
+    async def _reach(self, goals: dict[_Track, int]) -> None:
+        for track, sequence in goals.items():
+            await track.reach(sequence)
+
+    async def _sync(self, tracks: Sequence[_Track]) -> None:
+        await self._reach(dict.fromkeys(tracks, 0))
+        for track in tracks:
+            if track.following is None:
+                raise track.error or Unavailable()
+            await track.following.sync()
+
+    async def _within(self, wait: Coroutine[None, None, None], how: str) -> None:
+        try:
+            async with asyncio.timeout(self._patience_s):
+                await wait
+        except TimeoutError:
+            late = [track for track in self._tracks.values() if not track.reached(track.own)]
+            scopes = ", ".join(dict.fromkeys(track.sight.scope for track in late)) or "all scopes"
+            why = next((f": {track.error.message}" for track in late if track.error is not None), "")
+            raise Unavailable(
+                f"The views of {scopes} {how} after {self._patience_s:g} s{why}; try again in a moment",
+                retry_after_s=1.0,
+            ) from None
+
+    def _of(self, scopes: Sequence[Scope]) -> list[_Track]:
+        return [track for sight, track in self._tracks.items() if sight.scope in scopes]
+
+    def _track_of(self, bucket: str, key: str) -> _Track | None:
+        for sight, track in self._tracks.items():
+            if sight.bucket == bucket and key.startswith(sight.filter.removesuffix(">")):
+                return track
+        return None

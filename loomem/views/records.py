@@ -1,0 +1,238 @@
+"""The view of records: every memory that one caller may see, folded from what the buckets tell.
+
+Rows lie on shelves by place and category, so counts are lengths and a recall touches only what it asks for. A shelf keeps
+the order of the last changes, so sorting by date finds it nearly sorted.
+Deliberately absent: any I/O, any wait, any write to a bucket; the projection feeds it, recall and quotas read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from identity.agent import Caller
+from identity.errors import Corrupt
+from identity.keys import Key, Kind, Space, escape_token, parse_key, unescape_token
+from identity.ports import Entry, Marker, Reason
+from identity.visibility import Scope, Sight, may_change, sights
+from loomem.core.recall import Shelf
+from loomem.core.record import Category, Memory, decode
+from loomem.core.row import Place, Row, check_belongs, row_of
+
+_Shelves = dict[Category, dict[str, Row]]
+_Address = tuple[str, str]
+"""Bucket and key."""
+_SHARED_TAGS_LIMIT = 20_000
+"""Sets of tags remembered for sharing between rows."""
+
+
+class Records:
+    """The memories one caller may see."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self._sights = sights(caller)
+        self._places: dict[tuple[int, str], Place] = {}
+        self._shelves: dict[Place, _Shelves] = {}
+        self._shadowed: dict[Place, dict[str, Row]] = {}
+        """Older copies of memories that are on their way between two of the caller's places."""
+        self._corrupt: dict[_Address, tuple[Scope, str]] = {}
+        self._forgotten: dict[str, set[Place]] = {}
+        """Tokens of ids that somebody deleted from the caller's own places, for as long as their tombstones are known."""
+        self._shared_tags: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    # --- folding ---
+
+    def apply(self, sight: Sight, change: Entry | Marker) -> None:
+        """Take one change of a bucket. Changes of one key must come in order; repeated ones do no harm."""
+        key = parse_key(change.key)
+        if key is None or key.kind is not Kind.MEMORY:
+            return
+        place = self._place(sight, key)
+        ident = _ident(key.id)
+        memory = None
+        self._corrupt.pop((sight.bucket, change.key), None)
+        if place.mine:
+            self._bury(place, key.id, forgotten=isinstance(change, Marker) and change.reason is Reason.FORGET)
+        if isinstance(change, Entry):
+            try:
+                memory = decode(change.value)
+                check_belongs(memory, place, key)
+            except Corrupt as error:
+                memory = None
+                self._corrupt[sight.bucket, change.key] = (sight.scope, error.message)
+        if memory is not None:
+            self._put(place, memory, change.revision)
+        elif ident is not None:
+            self._drop(place, ident)
+        else:
+            self._drop_hashed(place, key.id)
+
+    def keys(self, sight: Sight) -> Iterator[str]:
+        """Yield the keys of everything held under a sight, unreadable ones included."""
+        for place in self._places_of(sight):
+            for rows in (*self._shelves[place].values(), self._shadowed.get(place, {})):
+                for ident in rows:
+                    yield place.key(ident)
+        for bucket, name in self._corrupt:
+            if bucket == sight.bucket and _under(sight, name):
+                yield name
+
+    def forget_keys(self, sight: Sight, keys: Iterable[str]) -> None:
+        """Take away what the bucket does not hold any more."""
+        for name in keys:
+            self._corrupt.pop((sight.bucket, name), None)
+            key = parse_key(name)
+            if key is None:
+                continue
+            ident = _ident(key.id)
+            place = self._place(sight, key)
+            if ident is None:
+                self._drop_hashed(place, key.id)
+            else:
+                self._drop(place, ident)
+
+    # --- reading ---
+
+    def shelves(self) -> list[Shelf]:
+        """Return everything visible, in the order of the fetch; expired rows included."""
+        return [
+            Shelf(place.scope, category, rows.values())
+            for place in sorted(self._shelves, key=lambda place: place.fetch)
+            for category, rows in self._shelves[place].items()
+            if rows
+        ]
+
+    def find(self, ident: str) -> list[Row]:
+        """Return the visible rows with this id: the caller's own first, then in the order of the fetch.
+
+        Ids are unique in what one agent writes; nobody can keep a stranger from using one again.
+        """
+        return sorted(
+            self._each(self._shelves, ident), key=lambda row: (not row.place.mine, row.place.fetch, row.revision)
+        )
+
+    def copies(self, ident: str) -> list[Row]:
+        """Return the caller's own rows with this id, the newest first; more than one while a move is unfinished."""
+        own = [row for row in self._each(self._shelves, ident) if row.place.mine]
+        return own + [rows[ident] for rows in self._shadowed.values() if ident in rows]
+
+    def forgotten(self, ident: str) -> bool:
+        """Say whether the caller deleted a memory with this id, as far as its tombstone is still there."""
+        return escape_token(ident) in self._forgotten
+
+    def own(self, scope: Scope) -> list[Shelf]:
+        """Return the shelves of the caller's own part of a scope."""
+        return [
+            Shelf(scope, category, rows.values())
+            for place, shelves in self._shelves.items()
+            if place.mine and place.scope is scope
+            for category, rows in shelves.items()
+        ]
+
+    def count(self) -> int:
+        """Return how many memories are visible, expired ones included."""
+        return sum(len(rows) for shelves in self._shelves.values() for rows in shelves.values())
+
+    def corrupt(self, scopes: Sequence[Scope] = tuple(Scope)) -> dict[_Address, str]:
+        """Return the unreadable records of some scopes and what is wrong with each."""
+        return {address: reason for address, (scope, reason) in self._corrupt.items() if scope in scopes}
+
+    # --- within ---
+
+    def _bury(self, place: Place, token: str, *, forgotten: bool) -> None:
+        places = self._forgotten.get(token)
+        if forgotten:
+            self._forgotten.setdefault(token, set()).add(place)
+        elif places is not None:
+            places.discard(place)
+            if not places:
+                del self._forgotten[token]
+
+    def _place(self, sight: Sight, key: Key) -> Place:
+        number = self._sights.index(sight)
+        place = self._places.get((number, key.owner))
+        if place is None:
+            place = Place(
+                bucket=sight.bucket,
+                root=key.root,
+                owner=key.owner,
+                scope=sight.scope,
+                fetch=number,
+                mine=self._is_mine(sight, key),
+            )
+            self._places[number, key.owner] = place
+            self._shelves[place] = {}
+        return place
+
+    def _is_mine(self, sight: Sight, key: Key) -> bool:
+        owner = sight.owner if sight.owner is not None else self._caller.agent_id
+        return escape_token(owner) == key.owner and may_change(self._caller, Space(sight.bucket, key.root, owner))
+
+    def _places_of(self, sight: Sight) -> list[Place]:
+        number = self._sights.index(sight)
+        return [place for (of, _), place in self._places.items() if of == number]
+
+    def _put(self, place: Place, memory: Memory, revision: int) -> None:
+        self._take(place, memory.id)
+        if len(self._shared_tags) > _SHARED_TAGS_LIMIT:
+            self._shared_tags.clear()
+        row = row_of(memory, place, revision, self._shared_tags)
+        if place.mine:
+            self._settle(memory.id, row)
+        else:
+            self._shelve(row)
+
+    def _drop(self, place: Place, ident: str) -> None:
+        self._take(place, ident)
+        if place.mine:
+            self._settle(ident)
+
+    def _drop_hashed(self, place: Place, token: str) -> None:
+        """Drop a record whose id is too long to stand in its key: search for it."""
+        for rows in (*self._shelves[place].values(), self._shadowed.get(place, {})):
+            for ident in [ident for ident in rows if escape_token(ident) == token]:
+                self._drop(place, ident)
+
+    def _take(self, place: Place, ident: str) -> None:
+        for rows in self._shelves[place].values():
+            if rows.pop(ident, None) is not None:
+                return
+        if (shadow := self._shadowed.get(place)) is not None and shadow.pop(ident, None) is not None and not shadow:
+            del self._shadowed[place]
+
+    def _shelve(self, row: Row) -> None:
+        self._shelves[row.place].setdefault(row.memory.category, {})[row.memory.id] = row
+
+    def _settle(self, ident: str, row: Row | None = None) -> None:
+        """Let the newest of the caller's own copies of a memory be the visible one."""
+        others = self.copies(ident)
+        if row is None and not others:
+            return
+        copies = others if row is None else [*others, row]
+        newest = max(copies, key=lambda copy: (copy.updated, copy.order))
+        for copy in others:
+            self._take(copy.place, ident)
+        for copy in copies:
+            if copy is newest:
+                self._shelve(copy)
+            else:
+                self._shadowed.setdefault(copy.place, {})[ident] = copy
+
+    def _each(self, shelves: dict[Place, _Shelves], ident: str) -> Iterator[Row]:
+        for by_category in shelves.values():
+            for rows in by_category.values():
+                if (row := rows.get(ident)) is not None:
+                    yield row
+
+
+def _ident(token: str) -> str | None:
+    """Return the id that a key's token spells, or None when it is hashed or no token of ours."""
+    try:
+        ident = unescape_token(token)
+    except ValueError:
+        return None
+    return ident if ident is not None and escape_token(ident) == token else None
+
+
+def _under(sight: Sight, name: str) -> bool:
+    return name.startswith(sight.filter.removesuffix(">"))
