@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from identity.errors import Conflict, InvalidInput, Unavailable
+from identity.errors import AccessDenied, Conflict, InvalidInput, Unavailable
 from identity.ports import Change, Entry, Marker, Put
 from loomem.nats import faults
 from loomem.nats.bucket import LOOKS, Ack, KvBucket, Pending, check, headers_of, persist
@@ -119,6 +119,10 @@ class _Batch:
 
     def _refused(self, ack: Ack) -> Exception:
         assert ack.error is not None  # noqa: S101 - asked by the caller
+        for pending in self._pending:
+            if self._bucket.link.was_refused(f"$KV.{self._bucket.name}.{pending.change.key}"):
+                # Dropped on its way, without a word to the batch, which is incomplete now.
+                return AccessDenied("The broker (NATS) refuses one of these keys to these credentials.")
         if ack.error.err_code == faults.ATOMIC_DISABLED:
             self._bucket.lacks(atomic=True)
         if ack.error.err_code == faults.TTL_DISABLED and self._bucket.ttl:

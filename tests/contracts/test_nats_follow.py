@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -238,6 +239,36 @@ async def test_silence_ends_a_generation(link: Link, bucket: KvBucket, monkeypat
 async def consumers(link: Link) -> list[str]:
     names: list[str] = (await call(link, f"CONSUMER.NAMES.KV_{BUCKET}"))["consumers"]
     return names
+
+
+async def test_sync_misses_no_acknowledged_write(link: Link, bucket: KvBucket) -> None:
+    """What the server says of a running consumer may be older than the acknowledgement of a write."""
+    told = Told()
+    async with KvFeed(link).follow(BUCKET, A, told.append) as following, asyncio.timeout(20):
+        for n in range(300):
+            revision = await bucket.write(put(key(n)))
+            await following.sync()
+            assert told.changes[-1].revision == revision
+
+
+async def test_sync_ends_while_others_write_on(nats_account: NatsAccount, bucket: KvBucket) -> None:
+    async with linked(nats_account.url) as busy, linked(nats_account.url) as link:
+        writing = await KvBuckets(busy).open(BUCKET)
+        told = Told()
+
+        async def write(root: str) -> None:
+            for n in itertools.count():
+                await writing.write(put(f"{root}.m.{n}"))
+
+        async with KvFeed(link).follow(BUCKET, A, told.append) as following, asyncio.TaskGroup() as group:
+            writers = [group.create_task(write(root)) for root in ("agents.A", "agents.B")]
+            async with asyncio.timeout(10):
+                for _ in range(10):
+                    before = len(told.changes)
+                    await following.sync()
+                    assert len(told.changes) >= before
+            for writer in writers:
+                writer.cancel()
 
 
 async def test_a_consumer_that_is_gone_is_seen_by_sync(link: Link, bucket: KvBucket) -> None:

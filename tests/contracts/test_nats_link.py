@@ -49,7 +49,7 @@ async def test_a_connected_link_says_where(nats_account: NatsAccount) -> None:
         state = link.state
         assert state.connected
         assert state.shown_url == nats_account.server_url
-        assert state.server_name == "test-0"
+        assert (state.server_name or "").startswith("test-")
         assert (state.server_version or "").startswith("{}.{}.".format(*link.server_version))
         assert state.last_error is None
         assert state.since is not None
@@ -78,11 +78,11 @@ async def test_requests_are_answered_each_its_own(nats_account: NatsAccount) -> 
             await server.publish(message.reply, message.data, headers={"Seen": message.subject})
 
         async with server.subscribe("echo.*", echo, queue="q"):
-            await server.nc.flush()
+            await server.nc.settled()
             answers = await asyncio.gather(*(link.request(f"echo.{n}", str(n).encode()) for n in range(100)))
             assert [answer.data for answer in answers] == [str(n).encode() for n in range(100)]
             assert answers[7].headers == {"Seen": "echo.7"}
-        await server.nc.flush()
+        await server.nc.settled()
         with pytest.raises(faults.NobodyThere):
             await link.request("echo.1")
 
@@ -134,6 +134,27 @@ async def test_an_inbox_prefix_of_ones_own_suffices(nats_servers: Servers) -> No
     async with fixed(msgspec.structs.replace(endpoint, inbox_prefix="_INBOX_u")) as link:
         await link.ready(2)
         assert b"account_info" in (await link.request("$JS.API.INFO")).data
+
+
+async def test_credentials_that_may_not_hear_answers_say_so(nats_servers: Servers) -> None:
+    server = nats_servers(
+        auth='authorization { users: [ { user: u, password: p, permissions: { subscribe: ["mine.>"] } } ] }'
+    )
+    async with linked(server.url.replace("://", "://u:p@")) as link, asyncio.timeout(2):
+        with pytest.raises(AccessDenied, match="inbox prefix"):
+            await link.request("$JS.API.INFO", timeout_s=30)
+        with pytest.raises(AccessDenied, match="inbox prefix"):
+            await link.request("$JS.API.INFO", timeout_s=30)
+
+
+async def test_a_caller_that_gives_up_is_let_go_even_when_nothing_can_be_sent(nats_private: NatsServer) -> None:
+    """nats-py swallows the cancellation of a sender that waits for room in its buffer."""
+    async with linked(nats_private.url) as link:
+        nats_private.pause()
+        requests = [link.request("x", b"x" * 1_000_000, timeout_s=0.2) for _ in range(40)]
+        async with asyncio.timeout(5):
+            answers = await asyncio.gather(*requests, return_exceptions=True)
+        assert {type(answer) for answer in answers} == {faults.NoAnswer}
 
 
 # --- losing the connection ---

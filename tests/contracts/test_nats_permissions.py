@@ -157,6 +157,7 @@ async def test_a_batch_with_one_foreign_key_changes_nothing(a: Link, b: Link) ->
     bucket = await KvBuckets(b).open(PROJECT)
     foreign: list[list[Put]] = [
         [put("agents.A.m.9"), put("agents.B.m.9")],
+        [put("agents.B.m.9"), put("agents.A.m.9"), put("agents.B.m.8")],
         [put("agents.B.m.9"), put("agents.A.m.9")],
     ]
     for changes in foreign:
