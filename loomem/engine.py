@@ -7,15 +7,16 @@ Deliberately absent: who the caller is (given once, never an argument), how a br
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import tzinfo
 
 from identity.agent import Caller
 from identity.errors import InvalidInput, LoomError
-from identity.ports import Buckets, Clock, Ids, Progress
+from identity.ports import Buckets, Clock, Feed, Ids, Progress
 from identity.visibility import Scope
 from loomem.core import limits as check
 from loomem.core import plan
+from loomem.core.legacy import Source
 from loomem.core.limits import Limits
 from loomem.core.position import Position, parse_position
 from loomem.core.recall import RawQuery, clean_page, clean_query
@@ -31,6 +32,7 @@ from loomem.results import (
     Health,
     Imported,
     ItemError,
+    Migrated,
     Recalled,
     Remembered,
     Shared,
@@ -38,6 +40,7 @@ from loomem.results import (
 )
 from loomem.store import bulk, lifecycle, read, transfer
 from loomem.store.files import Files
+from loomem.store.migrate import migrate
 from loomem.store.write import Door
 from loomem.views.projection import Projection
 
@@ -264,6 +267,30 @@ class Engine:
         data = await files.read(input_path, field="inputPath", limit_bytes=self.limits.file_bytes)
         await self._all_of_now()
         return await transfer.Import(self._door, options, progress).run(data)
+
+    async def migrate(
+        self,
+        *,
+        feed: Feed,
+        projects: Sequence[str] = (),
+        agents: Sequence[str] = (),
+        operator: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Migrated:
+        """Copy the memories of an older store, which `feed` reads, into this one.
+
+        `projects` and `agents` are the ids that the caller had there, beside its own. As `operator`, who may write under
+        every prefix, the memories of others in team and public stay theirs.
+
+        Raises: Unavailable, AccessDenied.
+        """
+        source = Source(
+            projects=tuple(dict.fromkeys((str(self.caller.project_id), *projects))),
+            agents=tuple(dict.fromkeys((str(self.caller.agent_id), *agents))),
+            operator=operator,
+        )
+        return await migrate(self._door, feed, source, dry_run=dry_run, progress=progress)
 
     # --- reading ---
 

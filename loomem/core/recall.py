@@ -8,6 +8,7 @@ import unicodedata
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import tzinfo
+from operator import attrgetter
 
 import msgspec
 
@@ -253,8 +254,7 @@ def select(query: Query, page: Page, shelves: Iterable[Shelf], now_ms: int) -> A
     )
 
 
-def _order(row: Row) -> int:
-    return row.order
+_order = attrgetter("order")
 
 
 def _by_labels(query: Query, rows: list[Row]) -> list[Row]:

@@ -70,6 +70,7 @@ def row_of(memory: Memory, place: Place, revision: int, tags: dict[tuple[str, ..
     created = stored_millis(memory.created_at) or 0
     updated = created if memory.updated_at == memory.created_at else stored_millis(memory.updated_at) or 0
     expires = stored_millis(memory.expires_at)
+    own_tags = memory.tags
     order = SORT_RANK[memory.category]
     order = (order << _UPDATED_BITS) | ((1 << (_UPDATED_BITS - 1)) - updated)
     order = (order << _FETCH_BITS) | place.fetch
@@ -82,7 +83,7 @@ def row_of(memory: Memory, place: Place, revision: int, tags: dict[tuple[str, ..
         updated,
         NEVER if expires is None else expires,
         order,
-        tags.setdefault(memory.tags, memory.tags),
+        tags.setdefault(own_tags, own_tags),
         memory.related_to,
         memory.priority,
     )

@@ -6,6 +6,7 @@
     client     one connection of nats-py made safe (TLS or nothing, bounded); loads nats-py, so it is imported late
     faults     the one translator of nats-py's errors and the server's error codes
     topology   every kind of bucket as data; opening, making and upgrading buckets
+    permissions  what an agent's credentials must allow, derived from the table of visibility
     bucket     reads and single writes, idempotent by operation id and compare-and-set
     batch      several keys of a bucket, changed together
     follow     what a bucket tells: the ordered consumer of our own

@@ -6,6 +6,7 @@ server address can be shown anywhere. `tls` and `wss` promise an encrypted conne
 
 from __future__ import annotations
 
+import re
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import msgspec
@@ -15,6 +16,8 @@ from identity.errors import InvalidInput
 SCHEMES = ("nats", "tls", "ws", "wss")
 DEFAULT_PORTS = {"nats": 4222, "tls": 4222, "ws": 80, "wss": 443}
 DEFAULT_INBOX = "_INBOX"
+
+_INBOX = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +73,7 @@ def endpoint_from(
     ca_file: str | None = None,
     cert_file: str | None = None,
     key_file: str | None = None,
+    inbox_prefix: str | None = None,
 ) -> Endpoint:
     """Return the endpoint that a URL (or a comma-separated list of them) and separate credentials describe.
 
@@ -98,7 +102,14 @@ def endpoint_from(
         cert_file=cert_file or None,
         key_file=key_file or None,
         tls_required=any(a.scheme in ("tls", "wss") for a in addresses) or bool(ca_file or cert_file),
+        inbox_prefix=_inbox(inbox_prefix or DEFAULT_INBOX),
     )
+
+
+def _inbox(prefix: str) -> str:
+    if _INBOX.fullmatch(prefix) is None:
+        raise InvalidInput("An inbox prefix is made of letters, digits, `_` and `-`, such as _INBOX_me.", field="inbox")
+    return prefix
 
 
 def _same_family(addresses: list[_Address]) -> None:

@@ -1,7 +1,7 @@
 """What a bucket tells: first what every key holds now, then each change, in order and once.
 
 The ordered consumer is ours. nats-py's, without a name, is created on a subject that permissions per key prefix have to
-deny (pinned by test_nats_permissions); with one, it is refused after its first reset, because the name is taken. Ours has
+deny (pinned by test_nats_reach); with one, it is refused after its first reset, because the name is taken. Ours has
 a name per generation; a generation ends at a gap, at silence or with the connection, and the next one goes on after the
 last sequence that was told. Only when it was away for longer than markers live, or the stream is another one, does it
 start over, and says so (`Reset`).

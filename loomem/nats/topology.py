@@ -4,7 +4,7 @@ A bucket is made as a stream by hand, because what we need of it (atomic batches
 server places) no client library offers together. Making is idempotent, and safe when many do it at once.
 
 An agent whose credentials reach its own keys only may not ask about streams. So a bucket is looked for by reading a key
-(`probe`), and made only when nobody answers; see test_nats_permissions.
+(`probe`), and made only when nobody answers; see test_nats_reach.
 """
 
 from __future__ import annotations

@@ -1,0 +1,15 @@
+"""What is done with stored memories: every write, and every way in and out of the buckets.
+
+    write      the one door of every write: where it goes, room for it, its end, the secrets in it
+    quota      the room left in the caller's own spaces, with what is on its way
+    lifecycle  editing, committing, sharing, forgetting one memory
+    move       a memory goes to another key, in one batch or in two steps that anybody can finish
+    bulk       many memories in one call
+    read       what is asked of the views
+    transfer   export and import: whose an item is, what exists already, what stays out and why
+    files      files that a call names, under the allowed directories only
+    migrate    a live store of the older layout is read into ours
+
+Deliberately absent: decisions (`loomem.core`, pure), the broker (behind `identity.ports`), what is visible
+(`identity.visibility`), indexes: a write changes a bucket, and the views hear of it from there.
+"""

@@ -14,7 +14,7 @@ from identity.errors import AccessDenied, Conflict, NotFound
 from identity.ports import Reason
 from identity.visibility import Scope
 from loomem.core import plan
-from loomem.core.record import Category, Memory, to_fields
+from loomem.core.record import Category, to_fields
 from loomem.core.row import Row
 from loomem.results import Committed, Forgotten, Notice, Shared, Updated
 from loomem.store.move import move
@@ -37,7 +37,7 @@ async def edit(door: Door, ident: str, edit: plan.Edit, expected: int, notices: 
     memory = plan.edited(held.memory, edit, door.now_ms, door.limits)
     try:
         if door.space_of(memory) == door.space_of(held.memory):
-            written = await _replace(door, held, memory)
+            written = await door.replace(held, memory)
         else:  # into core, which has keys of its own
             written, notice = await move(door, held, memory)
             notices = [*notices, *([notice] if notice else [])]
@@ -67,7 +67,7 @@ async def commit(door: Door, ident: str, content: str | None, target: Scope | No
         memory = plan.committed(held.memory, target or held.memory.scope, door.caller, content, door.now_ms)
         notice = None
         if memory.scope is held.memory.scope:
-            written = await _replace(door, held, memory)
+            written = await door.replace(held, memory)
         else:
             written, notice = await move(door, held, memory)
         found = [*notices, *([notice] if notice else [])]
@@ -197,12 +197,6 @@ async def _decided(door: Door, row: Row, once: Callable[[Held], Awaitable[T]]) -
                 raise _overtaken(await _held(door, row), held.revision) from conflict
         held = await _held(door, row)
     raise AssertionError("unreachable")
-
-
-async def _replace(door: Door, held: Held, memory: Memory) -> Written:
-    """Write a memory over the one that is held, under the same key."""
-    bucket, change = door.put(memory, expected=held.revision)
-    return await door.send(bucket, change)
 
 
 async def _erase(door: Door, row: Row, *, force: bool) -> tuple[Category, Written | None]:

@@ -25,7 +25,7 @@ from loomem.store.write import Door
 
 log = logging.getLogger(__name__)
 
-ABSENT_S = 3.0
+ABSENT_S = 2.0
 """How long a bucket is waited for before it counts as absent."""
 READ_S = 300.0
 """How long the reading of one bucket may take."""
@@ -56,15 +56,14 @@ async def migrate(
     """
     tally = _Tally()
     found: list[Moved] = []
-    for bucket in buckets(source):
-        entries = await read_all(feed, bucket.name)
+    for bucket, entries in await _read_each(feed, buckets(source)):
         if entries is None:
             tally.absent.append(bucket.name)
             continue
         tally.read += len(entries)
         found += _translated_all(door, bucket, entries, source, tally)
-        if progress is not None:
-            await progress(0.0, None, f"{tally.read} records read")
+    if progress is not None:
+        await progress(0.0, None, f"{tally.read} records read")
     chosen, older = newest(found)
     if older:
         tally.skipped["older copy of another record"] += older
@@ -120,6 +119,26 @@ async def read_all(feed: Feed, bucket: str) -> list[Entry] | None:
             return None
         raise Unavailable(f"The old bucket {bucket} could not be read to its end within {READ_S:g} s") from None
     return sorted(held.values(), key=lambda entry: entry.revision)
+
+
+async def _read_each(feed: Feed, old: Sequence[OldBucket]) -> list[tuple[OldBucket, list[Entry] | None]]:
+    """Read several buckets at a time: an absent one shows only by its silence. Raises: as `read_all`."""
+
+    async def attempt(bucket: OldBucket) -> list[Entry] | LoomError | None:
+        try:
+            return await read_all(feed, bucket.name)
+        except LoomError as error:
+            return error
+
+    async with asyncio.TaskGroup() as group:
+        reading = [group.create_task(attempt(bucket)) for bucket in old]
+    found: list[tuple[OldBucket, list[Entry] | None]] = []
+    for bucket, task in zip(old, reading, strict=True):
+        outcome = task.result()
+        if isinstance(outcome, LoomError):
+            raise outcome
+        found.append((bucket, outcome))
+    return found
 
 
 def _translated_all(

@@ -26,7 +26,8 @@ async def move(door: Door, source: Held, memory: Memory) -> tuple[Written, Notic
     """
     target = door.space_of(memory)
     if target.bucket == source.bucket:
-        written = await door.create_all(source.bucket, [memory], also=[door.remove(source, Reason.MOVE)])
+        emptied = door.remove(source, Reason.MOVE)
+        written = await door.create_all(source.bucket, [memory], also=[emptied], leaves=source.memory.scope)
         return written[0], None
     way = Move(bucket=source.bucket, key=source.key, revision=source.revision, id=door.ids.op_id())
     new = await door.create(memory, op=way.op)

@@ -22,10 +22,16 @@ class Slot(msgspec.Struct, eq=False):
     """Memories on their way: they count until the view has them."""
 
     scope: Scope
-    core: bool
-    count: int
+    new: int
+    """How many the space gains."""
+    core: int
+    """How many of its core memories it gains; without `new` when a memory that is there becomes core."""
     written: tuple[str, str, int] | None = None
     """Bucket, key and revision of the last of them, once acknowledged."""
+
+    def note(self, bucket: str, key: str, revision: int) -> None:
+        """Say that they are written; of several calls the last counts."""
+        self.written = (bucket, key, revision)
 
 
 class Quotas:
@@ -37,16 +43,15 @@ class Quotas:
         self._slots: set[Slot] = set()
 
     @contextmanager
-    def slot(self, scope: Scope, core: bool, now_ms: int, *, count: int = 1) -> Generator[Slot]:
-        """Hold room for new memories, all core or none.
+    def slot(self, scope: Scope, now_ms: int, *, new: int, core: int) -> Generator[Slot]:
+        """Hold room.
 
         Raises: LimitExceeded saying which limit, how much is there and what to do.
         """
         self._forget_applied()
-        if core:
-            self._check(scope, count, now_ms, core=True)
-        self._check(scope, count, now_ms, core=False)
-        slot = Slot(scope, core, count)
+        self._check(scope, core, now_ms, core=True)
+        self._check(scope, new, now_ms, core=False)
+        slot = Slot(scope, new, core)
         self._slots.add(slot)
         try:
             yield slot
@@ -54,10 +59,9 @@ class Quotas:
             if slot.written is None:
                 self._slots.discard(slot)
 
-    def lacks(self, scope: Scope, count: int, *, core: bool) -> bool:
+    def lacks(self, scope: Scope, *, new: int, core: int) -> bool:
         """Say whether the view, as it is, leaves too little room: time to wait for one's own removals before refusing."""
-        kinds = (False, True) if core else (False,)
-        return any(self._used(scope, core=kind) + count > self.limit(scope, core=kind) for kind in kinds)
+        return not (self._fits(scope, new, core=False) and self._fits(scope, core, core=True))
 
     def limit(self, scope: Scope, *, core: bool) -> int:
         """Return how many memories (or core memories) the caller's own part of a scope may hold."""
@@ -65,11 +69,13 @@ class Quotas:
             return self._limits.core
         return self._limits.personal if scope is Scope.PERSONAL else self._limits.space
 
+    def _fits(self, scope: Scope, count: int, *, core: bool) -> bool:
+        return count == 0 or self._used(scope, core=core) + count <= self.limit(scope, core=core)
+
     def _check(self, scope: Scope, count: int, now_ms: int, *, core: bool) -> None:
-        limit = self.limit(scope, core=core)
-        if self._used(scope, core=core) + count <= limit:
+        if self._fits(scope, count, core=core):
             return
-        used = self._used(scope, core=core, now_ms=now_ms)
+        limit, used = self.limit(scope, core=core), self._used(scope, core=core, now_ms=now_ms)
         if used + count > limit:
             what = f"core memories in your {scope} space" if core else f"memories of your own in scope {scope}"
             raise LimitExceeded(
@@ -81,7 +87,7 @@ class Quotas:
 
     def _used(self, scope: Scope, *, core: bool, now_ms: int | None = None) -> int:
         """Return how much is there; without `now_ms` what has expired counts too, which is cheaper and never less."""
-        used = sum(slot.count for slot in self._slots if slot.scope is scope and (slot.core or not core))
+        used = sum(slot.core if core else slot.new for slot in self._slots if slot.scope is scope)
         for shelf in self._projection.records.own(scope):
             if not core or shelf.category is Category.CORE:
                 used += len(shelf.rows) if now_ms is None else sum(not row.expired(now_ms) for row in shelf.rows)

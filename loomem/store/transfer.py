@@ -351,11 +351,8 @@ class Import:
         put, removals = self._replacement(write)
         if put is None:
             self._note(bucket, await door.create_all(bucket, [memory], also=removals))
-        elif self._is_promotion(write):
-            with door.quotas.slot(memory.scope, memory.category is Category.CORE, door.now_ms) as slot:
-                written = await door.send(bucket, put)
-                slot.written = (written.bucket, written.key, written.revision)
-            self._note(bucket, [written])
+        elif (same := self._under_same_key(write)) is not None and not removals:
+            self._note(bucket, [await door.replace(held_of(same), memory)])
         else:
             self._note(bucket, await door.send_all(bucket, [put, *removals]))
 

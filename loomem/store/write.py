@@ -8,8 +8,8 @@ Deliberately absent: what may be written (`core.limits`, `core.plan`), the broke
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from typing import Any
 
@@ -28,7 +28,7 @@ from loomem.core.row import Row
 from loomem.core.scan import ScanPolicy, apply_policy
 from loomem.core.times import millis
 from loomem.results import Notice
-from loomem.store.quota import Quotas
+from loomem.store.quota import Quotas, Slot
 from loomem.views.projection import Projection
 
 TRIES = 3
@@ -152,38 +152,56 @@ class Door:
 
         Raises: LimitExceeded, Conflict (the key is taken), Unavailable.
         """
-        core = memory.category is Category.CORE
-        await self.make_room(memory.scope, 1, core=core)
-        with self.quotas.slot(memory.scope, core, self.now_ms) as slot:
+        async with self.room(memory.scope, new=1, core=int(memory.category is Category.CORE)) as slot:
             bucket, change = self.put(memory, op=op)
             written = await self.send(bucket, change)
-            slot.written = (written.bucket, written.key, written.revision)
+            slot.note(written.bucket, written.key, written.revision)
         return written
 
-    async def create_all(self, bucket: str, memories: Sequence[Memory], also: Sequence[Change] = ()) -> list[Written]:
+    async def create_all(
+        self, bucket: str, memories: Sequence[Memory], also: Sequence[Change] = (), *, leaves: Scope | None = None
+    ) -> list[Written]:
         """Store new memories of one bucket and apply other changes to it, all or nothing; tells of the memories only.
+
+        `leaves` is the scope that loses a memory by the other changes.
 
         Raises: as `create`.
         """
-        groups = Counter((memory.scope, memory.category is Category.CORE) for memory in memories)
-        for (scope, core), count in groups.items():
-            await self.make_room(scope, count, core=core)
-        with ExitStack() as stack:
+        new = Counter(memory.scope for memory in memories)
+        core = Counter(memory.scope for memory in memories if memory.category is Category.CORE)
+        async with AsyncExitStack() as stack:
             slots = {
-                group: stack.enter_context(self.quotas.slot(*group, self.now_ms, count=count))
-                for group, count in groups.items()
+                scope: await stack.enter_async_context(
+                    self.room(scope, new=count - (scope is leaves), core=core[scope])
+                )
+                for scope, count in new.items()
             }
             changes = [self.put(memory)[1] for memory in memories]
             written = await self.send_all(bucket, [*changes, *also])
             for memory, one in zip(memories, written, strict=False):
-                slots[memory.scope, memory.category is Category.CORE].written = (one.bucket, one.key, one.revision)
+                slots[memory.scope].note(one.bucket, one.key, one.revision)
         return written[: len(memories)]
 
-    async def make_room(self, scope: Scope, count: int, *, core: bool) -> None:
-        """Wait for the view that quotas count in, and for one's own removals when it is full. Raises: Unavailable."""
+    async def replace(self, held: Held, memory: Memory) -> Written:
+        """Store a memory over what its key holds. Raises: LimitExceeded (it becomes core), Conflict, Unavailable."""
+        becomes_core = memory.category is Category.CORE is not held.memory.category
+        async with self.room(memory.scope, new=0, core=int(becomes_core)) as slot:
+            bucket, change = self.put(memory, expected=held.revision)
+            written = await self.send(bucket, change)
+            slot.note(written.bucket, written.key, written.revision)
+        return written
+
+    @asynccontextmanager
+    async def room(self, scope: Scope, *, new: int, core: int) -> AsyncGenerator[Slot]:
+        """Hold room in the caller's part of a scope, once there is a view to count in; for one's own removals it waits.
+
+        Raises: LimitExceeded, Unavailable.
+        """
         await self.projection.ready((scope,))
-        if self.quotas.lacks(scope, count, core=core):
+        if self.quotas.lacks(scope, new=new, core=core):
             await self.projection.settle((scope,))
+        with self.quotas.slot(scope, self.now_ms, new=new, core=core) as slot:
+            yield slot
 
     async def send(self, bucket: str, change: Change) -> Written:
         """Apply one change. Raises: Conflict, LimitExceeded, InvalidInput, Unavailable."""

@@ -60,6 +60,8 @@ class _Track:
         self.loaded = False
         """Caught up at least once."""
         self.following: Following | None = None
+        self.attached = asyncio.Event()
+        """Set while there is a `following`."""
         self.error: LoomError | None = None
         self.own = 0
         """Sequence of the caller's newest acknowledged write here."""
@@ -86,6 +88,7 @@ class _Track:
         self.cursor = 0
         self.caught_up = False
         self._told = set()
+        self._records.forget_tombstones(self.sight)
         self._floor, self._own_before = 0, self.own
 
     def _apply(self, event: Entry | Marker) -> None:
@@ -148,8 +151,14 @@ class Projection:
         group, self._group = self._group, None
         for task in self._tasks:
             task.cancel()
-        if group is not None:
-            await group.__aexit__(kind, error, trace)
+        if group is None:
+            return
+        if kind is asyncio.CancelledError:
+            await group.__aexit__(
+                kind, error, trace
+            )  # the group may be what cancelled the body, for a failure of its own
+        else:
+            await group.__aexit__(None, None, None)
 
     # --- waiting ---
 
@@ -242,12 +251,14 @@ class Projection:
                     track.start_over()  # a new subscription tells everything again
                 async with self._feed.follow(sight.bucket, sight.filter, track.on_event) as following:
                     track.following, track.error, failures = following, None, 0
+                    track.attached.set()
                     await asyncio.get_running_loop().create_future()
             except LoomError as error:
                 track.error = error
                 log.warning("event=view_interrupted scope=%s code=%s", sight.scope, error.code)
             finally:
                 track.following = None
+                track.attached.clear()
             await asyncio.sleep(_RETRY_S[min(failures, len(_RETRY_S) - 1)])
             failures += 1
 
@@ -258,8 +269,11 @@ class Projection:
     async def _sync(self, tracks: Sequence[_Track]) -> None:
         await self._reach(dict.fromkeys(tracks, 0))
         for track in tracks:
+            if track.error is not None:
+                raise track.error
+            await track.attached.wait()
             if track.following is None:
-                raise track.error or Unavailable()
+                raise Unavailable
             await track.following.sync()
 
     async def _within(self, wait: Coroutine[None, None, None], how: str) -> None:

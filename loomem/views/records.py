@@ -33,6 +33,8 @@ class Records:
         self._sights = sights(caller)
         self._places: dict[tuple[int, str], Place] = {}
         self._shelves: dict[Place, _Shelves] = {}
+        self._own: list[_Shelves] = []
+        """Those of the caller's own places."""
         self._shadowed: dict[Place, dict[str, Row]] = {}
         """Older copies of memories that are on their way between two of the caller's places."""
         self._corrupt: dict[_Address, tuple[Scope, str]] = {}
@@ -91,6 +93,12 @@ class Records:
             else:
                 self._drop(place, ident)
 
+    def forget_tombstones(self, sight: Sight) -> None:
+        """Take away what is known of deletions under a sight; it is told again or was swept."""
+        for place in self._places_of(sight):
+            for token in [token for token, places in self._forgotten.items() if place in places]:
+                self._bury(place, token, forgotten=False)
+
     # --- reading ---
 
     def shelves(self) -> list[Shelf]:
@@ -108,12 +116,13 @@ class Records:
         Ids are unique in what one agent writes; nobody can keep a stranger from using one again.
         """
         return sorted(
-            self._each(self._shelves, ident), key=lambda row: (not row.place.mine, row.place.fetch, row.revision)
+            self._each(self._shelves.values(), ident),
+            key=lambda row: (not row.place.mine, row.place.fetch, row.revision),
         )
 
     def copies(self, ident: str) -> list[Row]:
         """Return the caller's own rows with this id, the newest first; more than one while a move is unfinished."""
-        own = [row for row in self._each(self._shelves, ident) if row.place.mine]
+        own = list(self._each(self._own, ident))
         return own + [rows[ident] for rows in self._shadowed.values() if ident in rows]
 
     def forgotten(self, ident: str) -> bool:
@@ -162,6 +171,8 @@ class Records:
             )
             self._places[number, key.owner] = place
             self._shelves[place] = {}
+            if place.mine:
+                self._own.append(self._shelves[place])
         return place
 
     def _is_mine(self, sight: Sight, key: Key) -> bool:
@@ -218,8 +229,8 @@ class Records:
             else:
                 self._shadowed.setdefault(copy.place, {})[ident] = copy
 
-    def _each(self, shelves: dict[Place, _Shelves], ident: str) -> Iterator[Row]:
-        for by_category in shelves.values():
+    def _each(self, places: Iterable[_Shelves], ident: str) -> Iterator[Row]:
+        for by_category in places:
             for rows in by_category.values():
                 if (row := rows.get(ident)) is not None:
                     yield row

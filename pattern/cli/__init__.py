@@ -1,0 +1,12 @@
+"""The command line, for people and for scripts.
+
+- `main`      the commands, and how a failure becomes an exit code
+- `session`   one caller's engine for the length of a command
+- `show`      results on a terminal, or as JSON
+- `memories`  remember, recall, get, forget
+- `files`     export, import, migrate
+- `node`      the background node
+- `doctor`    what is configured, reached and wrong
+
+Deliberately absent: serving MCP (`pattern.__main__` does that without importing any of this) and rules of memories.
+"""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import importlib.metadata
 import json
+import os
 import shutil
 import signal
 import socket
@@ -17,6 +18,7 @@ import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -58,6 +60,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     config: str | None = None
     """The whole configuration, instead of what the fields above would give. Address, ports and, where the text does
     not name one, the store directory are given on the command line."""
+    environment: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    """Variables that the configuration refers to (`password: $NAME`), beside those of this process."""
     routes: tuple[int, ...] = ()
     """Cluster ports of all nodes on loopback; the first is this node's own. See `NatsCluster`."""
     binary: Path | None = None
@@ -99,7 +103,7 @@ class NatsServer:
     """
 
     def __init__(self, directory: Path, options: ServerOptions | None = None) -> None:
-        self.directory = directory
+        self.directory = directory.absolute()
         self.options = options or ServerOptions()
         self._process: subprocess.Popen[bytes] | None = None
         self._port = self.options.port
@@ -162,7 +166,13 @@ class NatsServer:
         (self.directory / "nats.conf").write_text(self._config(), encoding="utf-8")
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
-                self._command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd=self.directory,
+                env=os.environ | dict(self.options.environment),
             )
         _running.add(self)
         try:

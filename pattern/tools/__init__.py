@@ -1,0 +1,6 @@
+"""The tool families: a few lines each, from checked arguments to one call of the engine.
+
+- `pattern`  remember, recall-context and their kin
+
+Deliberately absent: rules (the engine's), the protocol (`pattern.server`'s), who is calling (never an argument).
+"""

@@ -1,258 +1,228 @@
-"""The broker keeps agents apart: credentials that reach an agent's own key prefixes, and no further, suffice for everything
-a server process does; and whoever holds another agent's credentials cannot get round them."""
+"""With the permissions of one agent, a client reads and writes what the table of visibility gives it, and nothing else."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from typing import Any
+import uuid
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager, suppress
 
-import msgspec
-import nats.errors
 import pytest
 
-from identity.errors import AccessDenied, Conflict
-from identity.ports import Entry, Marker, Put
-from loomem.nats.endpoint import Endpoint, endpoint_from
+from identity.agent import Caller, UserId, subagent_id
+from identity.errors import AccessDenied
+from identity.keys import GLOBAL_BUCKET, Kind, Root, Space, project_bucket, user_bucket
+from identity.ports import CaughtUp, Entry, Event, Put
+from identity.registry import IdentitySpec, load
+from identity.visibility import Scope, may_change, sight_of, sights, space_for
+from loomem.nats.endpoint import Endpoint
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
-from loomem.nats.topology import KvBuckets, call
-from pattern.testing import NatsServer
-from tests.contracts.nats_kit import Told, linked, put, remove
+from loomem.nats.topology import KvBuckets
+from pattern.testing.guarded import Credentials, GuardedBroker
+from pattern.testing.server import NatsServer
 
-PROJECT = "loom-memory-project-p"
-USER = "loom-memory-user-u"
-GLOBAL = "loom-memory-global"
-IDENTITY = "loom-identity-p"
-SYSTEM = "loom-memory-system"
+SPEC_A = IdentitySpec(hostname="a", os_user="ann", project_path="/acme", project_id="acme")
+SPEC_B = IdentitySpec(hostname="b", os_user="ben", project_path="/acme", project_id="acme")
+A = Caller(agent_id=SPEC_A.derived_root, project_id=SPEC_A.project, user_id=SPEC_A.user)
+B = Caller(agent_id=SPEC_B.derived_root, project_id=SPEC_B.project, user_id=SPEC_B.user)
+SUB = Caller(
+    agent_id=subagent_id(A.agent_id, "code review"),
+    project_id=A.project_id,
+    user_id=A.user_id,
+    parent_id=A.agent_id,
+    subagent_type="code review",
+)
+CALLERS = {"A": A, "B": B, "SUB": SUB}
 
-
-def reaches(agent: str) -> dict[str, tuple[list[str], list[str]]]:
-    """Return per bucket which keys a root agent may write and read."""
-    own = [f"agents.{agent}.>", f"core.{agent}.>", f"shared.{agent}.>"]
-    return {
-        PROJECT: (own, [*own[:2], "shared.>"]),
-        USER: (["personal.user.>", "streams.>"], ["personal.user.>", "streams.>"]),
-        GLOBAL: ([f"shared.{agent}.>"], ["shared.>"]),
-        IDENTITY: ([f"roots.{agent}"], ["root", f"roots.{agent}"]),
-        SYSTEM: (["leases.>"], ["probe", "leases.>"]),
-    }
-
-
-def user_of(agent: str) -> dict[str, Any]:
-    """Return the broker's user for an agent."""
-    allow = ["$JS.API.INFO", "$JS.FC.>", "$JS.ACK.>"]
-    for bucket, (written, read) in reaches(agent).items():
-        allow += [f"$KV.{bucket}.{keys}" for keys in written]
-        for keys in read:
-            allow += [
-                f"$JS.API.DIRECT.GET.KV_{bucket}.$KV.{bucket}.{keys}",
-                f"$JS.API.CONSUMER.CREATE.KV_{bucket}.*.$KV.{bucket}.{keys}",
-            ]
-        allow += [f"$JS.API.CONSUMER.INFO.KV_{bucket}.*", f"$JS.API.CONSUMER.DELETE.KV_{bucket}.*"]
-    subscribe = {"allow": [f"_INBOX_{agent}.>"]}
-    return {"user": agent, "password": agent, "permissions": {"publish": {"allow": allow}, "subscribe": subscribe}}
+SPACES = [
+    space_for(caller, scope, core=core)
+    for caller in CALLERS.values()
+    for scope, core in ((Scope.PRIVATE, False), (Scope.PRIVATE, True), *((s, False) for s in Scope if s != "private"))
+]
 
 
 @pytest.fixture
-def server(nats_servers: Callable[..., NatsServer]) -> NatsServer:
-    users = [{"user": "operator", "password": "operator"}, user_of("A"), user_of("B")]
-    return nats_servers(auth=f"authorization {{ users: {json.dumps(users)} }}")
+async def broker(nats_private: NatsServer) -> AsyncGenerator[GuardedBroker]:
+    async with GuardedBroker(nats_private) as broker:
+        yield broker
 
 
 @asynccontextmanager
-async def as_agent(server: NatsServer, agent: str) -> AsyncGenerator[Link]:
+async def linked(credentials: Credentials) -> AsyncGenerator[Link]:
     async def source() -> Endpoint:
-        endpoint = endpoint_from(server.url, user=agent, password=agent)
-        return msgspec.structs.replace(endpoint, inbox_prefix=f"_INBOX_{agent}")
+        return credentials.endpoint
 
-    async with Link(source, name=agent) as link:
+    async with Link(source, name="agent") as link:
         await link.ready(5)
         yield link
 
 
 @pytest.fixture
-async def operator(server: NatsServer) -> AsyncGenerator[Link]:
-    """The operator's connection, after the operator has made the buckets."""
-    async with linked(server.url.replace("://", "://operator:operator@")) as link:
-        for bucket in (PROJECT, USER, GLOBAL, IDENTITY, SYSTEM):
-            await KvBuckets(link).ensure(bucket)
-        yield link
+async def links(broker: GuardedBroker) -> AsyncGenerator[dict[str, Link]]:
+    """A connection for each of the callers."""
+    credentials = {name: await broker.admit(caller) for name, caller in CALLERS.items()}
+    async with (
+        linked(credentials["A"]) as a,
+        linked(credentials["B"]) as b,
+        linked(credentials["SUB"]) as sub,
+    ):
+        yield {"A": a, "B": b, "SUB": sub}
 
 
-@pytest.fixture
-async def a(server: NatsServer, operator: Link) -> AsyncGenerator[Link]:
-    async with as_agent(server, "A") as link:
-        yield link
+async def allowed(attempt: Awaitable[object]) -> bool:
+    try:
+        await attempt
+    except AccessDenied:
+        return False
+    return True
 
 
-@pytest.fixture
-async def b(server: NatsServer, operator: Link) -> AsyncGenerator[Link]:
-    async with as_agent(server, "B") as link:
-        yield link
+@pytest.mark.requirement("deliver-3.permissions")
+@pytest.mark.parametrize("name", CALLERS)
+async def test_the_broker_allows_what_the_table_says(broker: GuardedBroker, links: dict[str, Link], name: str) -> None:
+    caller, buckets, operator = CALLERS[name], KvBuckets(links[name]), KvBuckets(broker.operator)
+    for space in SPACES:
+        key = space.key(Kind.MEMORY, str(uuid.uuid4()))
+        there = await operator.open(space.bucket)
+        revision = await there.write(Put(key=key, value=b"1", expected=0, op=uuid.uuid4().hex))
+        bucket = await buckets.open(space.bucket)
+        change = Put(key=key, value=b"2", expected=revision, op=uuid.uuid4().hex)
+
+        assert await allowed(bucket.get(key)) is (sight_of(caller, space) is not None), space
+        assert await allowed(bucket.write(change)) is may_change(caller, space), space
+
+        held = await there.get(key)
+        assert isinstance(held, Entry)
+        assert held.value == (b"2" if may_change(caller, space) else b"1"), space
 
 
-MINE = [
-    (PROJECT, "agents.A.m.1", "agents.A.>"),
-    (PROJECT, "core.A.m.1", "core.A.>"),
-    (PROJECT, "shared.A.m.1", "shared.>"),
-    (USER, "personal.user.m.1", "personal.user.>"),
-    (USER, "streams.s.m.1", "streams.>"),
-    (GLOBAL, "shared.A.m.1", "shared.>"),
-    (IDENTITY, "roots.A", "roots.A"),
-    (SYSTEM, "leases.dream", "leases.>"),
-]
+@pytest.mark.requirement("deliver-3.permissions")
+@pytest.mark.parametrize("name", CALLERS)
+async def test_a_caller_follows_all_it_may_see(links: dict[str, Link], name: str) -> None:
+    feed = KvFeed(links[name])
+    for sight in sights(CALLERS[name]):
+        events: list[Event] = []
+        async with feed.follow(sight.bucket, sight.filter, events.append) as following:
+            await following.sync()
+        assert CaughtUp(sight.bucket, sight.filter) in events
 
 
-@pytest.mark.parametrize(("name", "key", "filter"), MINE)
-async def test_an_agent_does_all_its_work_with_its_own_permissions(a: Link, name: str, key: str, filter: str) -> None:
-    bucket = await KvBuckets(a).open(name)
-    told = Told()
-    async with KvFeed(a).follow(name, filter, told.append) as following:
-        first = await bucket.write(put(key, "one"))
-        with pytest.raises(Conflict):
-            await bucket.write(put(key, "again"))
-        second = await bucket.write(put(key, "two", expected=first, ttl_s=1000))
-        third = await bucket.write(remove(key, second))
-        await bucket.write(put(key, "three"))
-        await following.sync()
-    held = await bucket.get(key)
-    assert isinstance(held, Entry)
-    assert held.value == b"three"
-    assert [change.revision for change in told.changes] == [first, second, third, held.revision]
-    assert isinstance(told.changes[2], Marker)
-
-
-async def test_an_agent_changes_several_keys_together(a: Link) -> None:
-    bucket = await KvBuckets(a).open(PROJECT)
-    await bucket.write_all([put("agents.A.m.1"), put("core.A.m.1"), put("shared.A.m.1")])
-
-
-async def test_an_agent_goes_on_following_after_a_crash(a: Link, server: NatsServer) -> None:
-    bucket = await KvBuckets(a).open(PROJECT)
-    told = Told()
-    async with KvFeed(a).follow(PROJECT, "agents.A.>", told.append) as following:
-        await bucket.write(put("agents.A.m.1"))
-        await following.sync()
-        await asyncio.to_thread(server.kill)
-        await asyncio.to_thread(server.start)
-        await a.ready(5)
-        await bucket.write(put("agents.A.m.2"))
-        await following.sync()
-    assert told.keys == ["agents.A.m.1", "agents.A.m.2"]
-    assert told.resets == 0
-
-
-async def test_what_is_shared_is_read_by_others(a: Link, b: Link) -> None:
-    await (await KvBuckets(a).open(PROJECT)).write(put("shared.A.m.1", "for all"))
-    told = Told()
-    async with KvFeed(b).follow(PROJECT, "shared.>", told.append) as following:
-        await following.sync()
-    assert told.state == {"shared.A.m.1": b"for all"}
-
-
-async def test_a_batch_with_one_foreign_key_changes_nothing(a: Link, b: Link) -> None:
-    bucket = await KvBuckets(b).open(PROJECT)
-    foreign: list[list[Put]] = [
-        [put("agents.A.m.9"), put("agents.B.m.9")],
-        [put("agents.B.m.9"), put("agents.A.m.9"), put("agents.B.m.8")],
-        [put("agents.B.m.9"), put("agents.A.m.9")],
-    ]
-    for changes in foreign:
-        with pytest.raises(AccessDenied):
-            await bucket.write_all(changes)
-    assert await bucket.get("agents.B.m.9") is None
-    assert await (await KvBuckets(a).open(PROJECT)).get("agents.A.m.9") is None
-
-
-async def test_keys_of_another_agent_are_out_of_reach(a: Link, b: Link) -> None:
-    await (await KvBuckets(a).open(PROJECT)).write(put("agents.A.m.1", "private"))
-    bucket = await KvBuckets(b).open(PROJECT)
-    async with asyncio.timeout(2):
-        with pytest.raises(AccessDenied):
-            await bucket.get("agents.A.m.1")
-        with pytest.raises(AccessDenied):
-            await bucket.write(put("agents.A.m.1", "mine now", expected=1))
-        with pytest.raises(AccessDenied):
-            await bucket.write(put("shared.A.m.1", "in A's name"))
-        for keys in ("agents.A.>", "agents.>", ">"):
-            with pytest.raises(AccessDenied):
-                async with KvFeed(b).follow(PROJECT, keys, Told().append):
-                    pytest.fail("B follows A")
-
-
-SUBJECT = f"$KV.{PROJECT}.agents.A.m.1"
-OWN = f"$KV.{PROJECT}.agents.B.>"
-STREAM = f"KV_{PROJECT}"
-
-
-def consumer(name: str, **config: object) -> dict[str, object]:
-    whole = {"name": name, "ack_policy": "none", "deliver_policy": "all", "deliver_subject": "_INBOX_B.x", **config}
-    return {"stream_name": STREAM, "config": whole}
-
-
-@pytest.mark.parametrize(
-    ("api", "body"),
-    [
-        ("STREAM.INFO." + STREAM, {"subjects_filter": ">"}),
-        ("STREAM.NAMES", None),
-        ("STREAM.MSG.GET." + STREAM, {"last_by_subj": SUBJECT}),
-        ("STREAM.PURGE." + STREAM, {"filter": SUBJECT}),
-        ("STREAM.UPDATE." + STREAM, {"name": STREAM}),
-        ("STREAM.DELETE." + STREAM, None),
-        ("STREAM.SNAPSHOT." + STREAM, {"deliver_subject": "_INBOX_B.x"}),
-        ("STREAM.CREATE.KV_copy", {"name": "KV_copy", "mirror": {"name": STREAM}}),
-        ("DIRECT.GET." + STREAM, {"last_by_subj": SUBJECT}),
-        ("DIRECT.GET." + STREAM, {"multi_last": [SUBJECT]}),
-        ("DIRECT.GET." + STREAM, {"seq": 1}),
-        (f"DIRECT.GET.{STREAM}.{SUBJECT}", None),
-        ("CONSUMER.CREATE." + STREAM, consumer("", filter_subject=OWN)),
-        (f"CONSUMER.CREATE.{STREAM}.c", consumer("c", filter_subject=SUBJECT)),
-        (f"CONSUMER.CREATE.{STREAM}.c.{SUBJECT}", consumer("c", filter_subject=SUBJECT)),
-        (f"CONSUMER.DURABLE.CREATE.{STREAM}.c", consumer("c", durable_name="c", filter_subject=SUBJECT)),
-        # A subject that is allowed, with a body that asks for something else:
-        (f"CONSUMER.CREATE.{STREAM}.c.{OWN}", consumer("c", filter_subject=SUBJECT)),
-        (f"CONSUMER.CREATE.{STREAM}.c.{OWN}", consumer("c", filter_subjects=[OWN, SUBJECT])),
-        (f"CONSUMER.CREATE.{STREAM}.c.{OWN}", consumer("c", filter_subject=OWN, deliver_subject=SUBJECT)),
-    ],
-)
-async def test_a_raw_client_cannot_get_round_it(a: Link, b: Link, api: str, body: object) -> None:
-    bucket = await KvBuckets(a).open(PROJECT)
-    await bucket.write(put("agents.A.m.1", "private"))
+@pytest.mark.requirement("deliver-3.permissions")
+@pytest.mark.parametrize("foreign", ["agents", "core", "personal"])
+async def test_nobody_follows_what_it_may_not_see(links: dict[str, Link], foreign: str) -> None:
+    sight = next(row for row in sights(A) if row.root == foreign)
     with pytest.raises(AccessDenied):
-        await call(b, api, body)
-    held = await bucket.get("agents.A.m.1")
+        async with KvFeed(links["B"]).follow(sight.bucket, sight.filter, lambda _event: None):
+            pass
+
+
+async def test_an_agent_is_enrolled_with_its_own_credentials(links: dict[str, Link]) -> None:
+    assert await load(KvBuckets(links["A"]), SPEC_A) == A
+    assert await load(KvBuckets(links["A"]), SPEC_A) == A
+    sub = IdentitySpec(
+        hostname="a", os_user="ann", project_path="/acme", project_id="acme", subagent_type="code review"
+    )
+    assert await load(KvBuckets(links["SUB"]), sub) == SUB
+
+
+def ways_round() -> dict[str, tuple[str, object]]:
+    """What a raw client of B might try on what is A's: the subject and the body of each request."""
+    project, user = project_bucket(A.project_id), user_bucket(A.user_id)
+    stream, secret = f"KV_{project}", f"$KV.{project}.agents.{A.agent_id}.m.x"
+    own = f"$KV.{project}.agents.{B.agent_id}.>"
+
+    def consumer(subject: str, **config: object) -> tuple[str, object]:
+        config = {"name": "n", "deliver_policy": "all", "ack_policy": "none", "mem_storage": True, **config}
+        return f"$JS.API.CONSUMER.{subject}", {"stream_name": stream, "config": config}
+
+    return {
+        "writing": (secret, b"forged"),
+        "writing another's team memory": (f"$KV.{project}.shared.{A.agent_id}.m.x", b"forged"),
+        "writing another's public memory": (f"$KV.{GLOBAL_BUCKET}.shared.{A.agent_id}.m.x", b"forged"),
+        "reading": (f"$JS.API.DIRECT.GET.{stream}.{secret}", b""),
+        "reading by payload": (f"$JS.API.DIRECT.GET.{stream}", {"last_by_subj": secret}),
+        "reading several": (f"$JS.API.DIRECT.GET.{stream}", {"multi_last": [secret]}),
+        "reading through the leader": (f"$JS.API.STREAM.MSG.GET.{stream}", {"last_by_subj": secret}),
+        "reading a user's": (f"$JS.API.DIRECT.GET.KV_{user}.$KV.{user}.personal.user.m.x", b""),
+        "the stream's subjects": (f"$JS.API.STREAM.INFO.{stream}", {"subjects_filter": ">"}),
+        "the list of streams": ("$JS.API.STREAM.NAMES", b""),
+        "the list of consumers": (f"$JS.API.CONSUMER.NAMES.{stream}", b""),
+        "purging": (f"$JS.API.STREAM.PURGE.{stream}", {"filter": secret}),
+        "deleting a message": (f"$JS.API.STREAM.MSG.DELETE.{stream}", {"seq": 1}),
+        "deleting the stream": (f"$JS.API.STREAM.DELETE.{stream}", b""),
+        "changing the stream": (f"$JS.API.STREAM.UPDATE.{stream}", {"name": stream}),
+        "a mirror": ("$JS.API.STREAM.CREATE.spy", {"name": "spy", "mirror": {"name": stream}}),
+        "a consumer of the old way": consumer(f"CREATE.{stream}", deliver_subject="_INBOX_agent1.x"),
+        "a durable consumer": consumer(
+            f"DURABLE.CREATE.{stream}.n", durable_name="n", deliver_subject="_INBOX_agent1.x"
+        ),
+        "a consumer of everything": consumer(f"CREATE.{stream}.n", deliver_subject="_INBOX_agent1.x"),
+        "another filter in the body": consumer(
+            f"CREATE.{stream}.n.{own}", deliver_subject="_INBOX_agent1.x", filter_subject=secret
+        ),
+        "several filters in the body": consumer(
+            f"CREATE.{stream}.n.{own}", deliver_subject="_INBOX_agent1.x", filter_subjects=[own, secret]
+        ),
+        "delivery into another's key": consumer(f"CREATE.{stream}.n.{own}", deliver_subject=secret, filter_subject=own),
+    }
+
+
+@pytest.mark.requirement("deliver-3.permissions")
+@pytest.mark.parametrize("way", ways_round())
+async def test_a_raw_client_finds_no_way_round(broker: GuardedBroker, links: dict[str, Link], way: str) -> None:
+    project = await KvBuckets(broker.operator).open(project_bucket(A.project_id))
+    key = space_for(A, Scope.PRIVATE).key(Kind.MEMORY, "x")
+    await project.write(Put(key=key, value=b"secret", expected=0, op="o"))
+    subject, body = ways_round()[way]
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+
+    with suppress(AccessDenied):
+        answer = await links["B"].request(subject, data)
+        assert "error" in json.loads(answer.data), way
+
+    held = await project.get(key)
     assert isinstance(held, Entry)
-    assert held.value == b"private"
+    assert (held.value, held.revision) == (b"secret", 1)
 
 
-async def test_answers_to_another_agent_are_not_heard(b: Link) -> None:
-    denied = asyncio.Event()
-    hear = b.nc.heard
+@pytest.mark.requirement("deliver-3.permissions")
+async def test_a_consumer_cannot_write_into_another_bucket(broker: GuardedBroker, links: dict[str, Link]) -> None:
+    """The server lets a consumer name any subject to deliver to; into a stream it delivers nothing."""
+    public = space_for(B, Scope.PUBLIC)
+    await (await KvBuckets(links["B"]).open(public.bucket)).write(
+        Put(key=public.key(Kind.MEMORY, "x"), value=b"forged", expected=0, op="o")
+    )
+    target = space_for(A, Scope.PRIVATE)
+    stream, filter_subject = f"KV_{GLOBAL_BUCKET}", f"$KV.{GLOBAL_BUCKET}.shared.>"
+    config = {
+        "name": "n",
+        "deliver_subject": f"$KV.{target.bucket}.{target.key(Kind.MEMORY, 'x')}",
+        "deliver_policy": "all",
+        "ack_policy": "none",
+        "filter_subject": filter_subject,
+        "mem_storage": True,
+    }
+    body = json.dumps({"stream_name": stream, "config": config}).encode()
 
-    async def listen(error: Exception) -> None:
-        await hear(error)
-        if "subscription" in str(error):
-            denied.set()
+    await links["B"].request(f"$JS.API.CONSUMER.CREATE.{stream}.n.{filter_subject}", body)
 
-    b.nc._error_cb = listen  # pyright: ignore[reportPrivateUsage] - how the refusal of a subscription shows
-    await b.nc.subscribe("_INBOX_A.>")  # pyright: ignore[reportUnknownMemberType]
-    async with asyncio.timeout(5):
-        await denied.wait()
+    info = json.loads((await broker.operator.request(f"$JS.API.CONSUMER.INFO.{stream}.n")).data)
+    assert info["delivered"]["stream_seq"] == 0
+    bucket = await KvBuckets(broker.operator).open(target.bucket)
+    assert await bucket.get(target.key(Kind.MEMORY, "x")) is None
 
 
-async def test_the_librarys_own_ordered_consumer_needs_more_than_an_agent_may(a: Link) -> None:
-    """Why the ordered consumer is ours: this one is created on a subject that names no filter."""
-    with pytest.raises((nats.errors.Error, TimeoutError)):
-        await asyncio.wait_for(a.js.subscribe(f"$KV.{PROJECT}.agents.A.>", stream=STREAM, ordered_consumer=True), 1)
+async def test_nobody_hears_the_answers_that_others_get(links: dict[str, Link]) -> None:
+    async def hear(_message: object) -> None:
+        raise AssertionError("heard what is another's")
+
+    async with links["B"].subscribe("_INBOX_agent0.>", hear):
+        bucket = await KvBuckets(links["A"]).open(project_bucket(A.project_id))
+        await bucket.get(space_for(A, Scope.PRIVATE).key(Kind.MEMORY, "x"))
+        await links["B"].request("$JS.API.INFO")
 
 
-async def test_an_absent_bucket_needs_an_operator(a: Link, operator: Link) -> None:
-    await call(operator, f"STREAM.DELETE.KV_{USER}")
-    async with asyncio.timeout(5):
-        with pytest.raises(AccessDenied, match="operator"):
-            await KvBuckets(a).open(USER)
-    await KvBuckets(operator).ensure(USER)
-    await (await KvBuckets(a).open(USER)).write(put("personal.user.m.1"))
+async def test_another_users_personal_space_is_in_another_bucket() -> None:
+    assert user_bucket(UserId("u")) != user_bucket(A.user_id)
+    assert Space(user_bucket(A.user_id), Root.PERSONAL, "user") == space_for(A, Scope.PERSONAL)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from pattern.version import VERSION
 from tests.house.sources import ROOT, modules
+from tests.house.tools_page import PAGE, page
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -27,7 +29,7 @@ def test_links_lead_somewhere(document: Any) -> None:
 
 def test_the_changelog_begins_with_this_version() -> None:
     released = re.findall(r"^## \[(\d[^\]]*)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert released[0] == PROJECT["project"]["version"]
+    assert released[0] == VERSION
 
 
 def test_every_dependency_says_why() -> None:
@@ -52,3 +54,7 @@ def test_every_variable_of_the_environment_is_documented() -> None:
     read = set(re.findall(r"\"((?:NATS|PATTERN|LOOMINAL|MCP)_[A-Z_]*[A-Z])\"", code))
     told = " ".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
     assert sorted(name for name in read if name not in told) == []
+
+
+def test_the_page_of_the_tools_is_what_clients_are_told() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page()

@@ -483,3 +483,51 @@ async def test_a_bad_argument_of_an_import_is_named(files: Files, argument: dict
         with pytest.raises(InvalidInput) as caught:
             await engine.import_(**({"input_path": write(files, item())} | argument))  # type: ignore[arg-type]
         assert caught.value.field == field
+
+
+PATTERN_0_4 = """{
+  "version": "1.0",
+  "exportedAt": "2025-11-30T10:00:00.000Z",
+  "projectId": "p",
+  "agentId": "AGENT",
+  "memories": [
+    {
+      "id": "0b7d7c2e-8d1f-4a53-b3e2-4a1f0f1d2c3b",
+      "agentId": "AGENT",
+      "projectId": "p",
+      "scope": "private",
+      "category": "recent",
+      "content": "Multi\\nline \\"quoted\\" ż 🔐",
+      "metadata": {
+        "tags": [],
+        "custom": {}
+      },
+      "createdAt": "2025-11-29T10:00:00.000Z",
+      "updatedAt": "2025-11-29T10:00:00.000Z",
+      "expiresAt": "2026-11-30T10:00:00.000Z",
+      "version": 1
+    },
+    {
+      "id": "1c8e8d3f-9e20-4b64-84f3-5b201a2e3d4c",
+      "agentId": "AGENT",
+      "projectId": "p",
+      "scope": "team",
+      "category": "architecture",
+      "content": "Decided",
+      "createdAt": "2025-11-29T10:00:00.000Z",
+      "updatedAt": "2025-11-29T10:00:00.000Z",
+      "version": 1
+    }
+  ]
+}""".replace("AGENT", ALICE.agent_id)
+"""A file as Pattern 0.4.0 writes it."""
+
+
+async def test_a_file_of_pattern_0_4_comes_in_whole_and_goes_out_the_same(files: Files) -> None:
+    (files.roots[0] / "old.json").write_text(PATTERN_0_4, encoding="utf-8")
+    async with World().enter(files=files) as engine:
+        result = await engine.import_(input_path="old.json")
+        assert (result.imported, result.skipped) == (2, 0)
+        await engine.export(output_path="new.json")
+    ours = (files.roots[0] / "new.json").read_text(encoding="utf-8")
+    assert ours == PATTERN_0_4.replace("2025-11-30T10:00:00.000Z", "2026-01-01T12:00:00.000Z", 1)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC
 
 from identity.agent import AgentId, Caller, ProjectId, UserId, subagent_id
+from identity.ports import Buckets, Feed
 from loomem.core.limits import Limits
 from loomem.core.scan import ScanPolicy
 from loomem.engine import Engine
@@ -15,6 +16,7 @@ from loomem.views.projection import Projection
 from tests.doubles import CountingIds, ManualClock, MemoryBroker
 
 LIMITS = Limits()
+PATIENCE_S = 2.0
 
 
 def agent(name: str = "a", *, project: str = "p", user: str = "u", subagent: str | None = None) -> Caller:
@@ -35,6 +37,8 @@ class World:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.broker = MemoryBroker(self.clock)
+        self.buckets: Buckets = self.broker
+        self.feed: Feed = self.broker
 
     @asynccontextmanager
     async def enter(
@@ -47,10 +51,10 @@ class World:
     ) -> AsyncGenerator[Engine]:
         """Start a process of an agent."""
         caller = caller or agent()
-        async with Projection(self.broker, self.broker, caller, patience_s=2.0) as projection:
+        async with Projection(self.feed, self.buckets, caller, patience_s=PATIENCE_S) as projection:
             yield Engine(
                 caller=caller,
-                buckets=self.broker,
+                buckets=self.buckets,
                 projection=projection,
                 limits=limits,
                 clock=self.clock,

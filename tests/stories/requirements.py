@@ -42,27 +42,27 @@ def _read(source: str, text: str) -> tuple[Requirement, ...]:
 CREATE: Final = _read(
     "acceptance checks 1-11: create",
     """
-? create-1.defaults: remember with content alone gives a UUIDv4 id, scope private, category recent, createdAt equal to updatedAt, version 1 and no metadata field.
-? create-1.expiry: A recent memory expires 24 hours after it was written.
-? create-1.key: A private memory stands in the project bucket under agents.{agentId}.m.{id}.
-? create-2: Categories longterm, core and those of team carry no expiresAt.
-? create-3.blank: Missing, empty, blank or newline-only content is refused with VALIDATION_ERROR.
-? create-3.type: Content that is no string is refused with VALIDATION_ERROR, with our code and not a protocol error.
-? create-4.ascii: 32768 bytes of content are accepted and 32769 are refused.
-? create-4.bytes: The limit counts bytes of UTF-8, so 10923 characters of three bytes are refused.
-? create-5: A category that its scope does not hold is refused with INVALID_CATEGORY naming the ones it holds, for all four scopes.
-? create-6.core: Category core without a scope goes to personal.
-? create-6.shared: Categories decisions, architecture and learnings without a scope go to team.
-? create-7.legacy: Scope shared is read as team.
-? create-7.unknown: An unknown scope is refused with VALIDATION_ERROR naming the four scopes.
-? create-8: Eleven tags, a tag of 51 characters, a priority outside 1-3 and tags that are no array are refused with VALIDATION_ERROR in every creating tool.
-? create-9.task: remember-task writes private/tasks whatever scope is passed, and returns expiresAt.
-? create-9.learning: remember-learning writes private/recent whatever scope is passed, and returns expiresAt.
-? create-10.core: core-memory writes personal/core, without expiry, into the bucket of the user.
-? create-10.limit: The 100th core memory of an owner is stored and the 101st is STORAGE_FULL.
-? create-10.everywhere: The core limit holds in remember, remember-bulk and import too.
-? create-10.projects: The core limit is counted over all projects of the user.
-? create-11: Fifty concurrent remembers give fifty distinct ids, all readable.
+create-1.defaults: remember with content alone gives a UUIDv4 id, scope private, category recent, createdAt equal to updatedAt, version 1 and no metadata field.
+create-1.expiry: A recent memory expires 24 hours after it was written.
+create-1.key: A private memory stands in the project bucket under agents.{agentId}.m.{id}.
+create-2: Categories longterm, core and those of team carry no expiresAt.
+create-3.blank: Missing, empty, blank or newline-only content is refused with VALIDATION_ERROR.
+create-3.type: Content that is no string is refused with VALIDATION_ERROR, with our code and not a protocol error.
+create-4.ascii: 32768 bytes of content are accepted and 32769 are refused.
+create-4.bytes: The limit counts bytes of UTF-8, so 10923 characters of three bytes are refused.
+create-5: A category that its scope does not hold is refused with INVALID_CATEGORY naming the ones it holds, for all four scopes.
+create-6.core: Category core without a scope goes to personal.
+create-6.shared: Categories decisions, architecture and learnings without a scope go to team.
+create-7.legacy: Scope shared is read as team.
+create-7.unknown: An unknown scope is refused with VALIDATION_ERROR naming the four scopes.
+create-8: Eleven tags, a tag of 51 characters, a priority outside 1-3 and tags that are no array are refused with VALIDATION_ERROR in every creating tool.
+create-9.task: remember-task writes private/tasks whatever scope is passed, and returns expiresAt.
+create-9.learning: remember-learning writes private/recent whatever scope is passed, and returns expiresAt.
+create-10.core: core-memory writes personal/core, without expiry, into the bucket of the user.
+create-10.limit: The 100th core memory of an owner is stored and the 101st is STORAGE_FULL.
+create-10.everywhere: The core limit holds in remember, remember-bulk and import too.
+create-10.projects: The core limit is counted over all projects of the user.
+create-11: Fifty concurrent remembers give fifty distinct ids, all readable.
 """,
 )
 
@@ -228,7 +228,7 @@ STORE: Final = _read(
     "acceptance check 49: buckets",
     """
 ? store-49.create: Buckets are created once, whoever and however many ask at the same time.
-? store-49.routing: Private and team go to the bucket of the project, personal to that of the user, public to the global one.
+store-49.routing: Private and team go to the bucket of the project, personal to that of the user, public to the global one.
 ? store-49.restart: Data survive a restart of the server.
 """,
 )
@@ -309,7 +309,7 @@ LESSONS: Final = _read(
 DELIVER: Final = _read(
     "what the first release delivers",
     """
-? deliver-1.wheel: The built wheel installs in a fresh environment and runs.
+deliver-1.wheel: The built wheel installs in a fresh environment and runs.
 deliver-1.layers: The rooms import only in the direction of the architecture.
 ? deliver-2.start: The first process that finds no node starts one, detached, and every process of that user connects to it.
 ? deliver-2.private: The state directory is of mode 0700 and the token's file of mode 0600.
@@ -319,12 +319,12 @@ deliver-1.layers: The rooms import only in the direction of the architecture.
 ? deliver-2.killed: A node killed with SIGKILL takes its nats-server with it, and servers resume on a new one without a call of the user.
 ? deliver-2.upgrade: A client newer than the node asks it to drain and takes over.
 ? deliver-2.faults: An unwritable state directory, a taken port and a corrupt store each give an error that says what to do.
-? deliver-2.shared: nats-server.conf at the root passes nats-server -t and serves the tools.
+deliver-2.shared: nats-server.conf at the root passes nats-server -t and serves the tools.
 ? deliver-3.cas: Every write is a compare-and-set with an operation id; a write whose answer was lost is read back and not doubled.
 ? deliver-3.ttl: The server erases by TTL, and editing a record keeps its expiry.
 ? deliver-3.markers: Markers of deletion, purge and expiry are told from values.
 ? deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
-? deliver-3.permissions: The per-agent broker permissions suffice for a server whose buckets an operator has created.
+deliver-3.permissions: The per-agent broker permissions suffice for a server whose buckets an operator has created.
 deliver-3b.expire: The expiry worker erases expired records on a server without per-message TTL.
 deliver-3b.evict: The expiry worker evicts the oldest recent and tasks beyond their limits.
 deliver-3b.moves: The expiry worker finishes an interrupted move.

@@ -1,0 +1,103 @@
+"""What a service is made of: the link, the node beside it, the identity, the views, the engine. Imported late.
+
+Deliberately absent: waiting on behalf of a call and answering while nothing is there (`pattern.service`), the
+environment (`pattern.app`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pwd
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from identity.agent import Caller
+from identity.ports import Clock
+from identity.registry import IdentitySpec, load
+from loomem.engine import Engine
+from loomem.nats.follow import KvFeed
+from loomem.nats.link import Link
+from loomem.nats.topology import KvBuckets
+from loomem.store.files import Files
+from loomem.views.projection import Projection
+from pattern.clock import RandomIds
+from pattern.node import CONNECT_S, Broker
+from pattern.settings import Settings
+from pattern.version import VERSION
+
+
+class Parts:
+    """The parts of one service: what is there as long as it runs, and what is opened anew after a failure."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.broker = Broker(settings)
+        self.link = Link(self.broker.endpoint, name=f"pattern-memory {VERSION}")
+        self.caller: Caller | None = None
+        self._projection: Projection | None = None
+
+    @asynccontextmanager
+    async def engine(self) -> AsyncGenerator[Engine, None]:
+        """Open the engine of this caller: who it is, then what it may see.
+
+        Raises: Unavailable, InvalidInput, AccessDenied.
+        """
+        settings = self.settings
+        await self.link.ready(CONNECT_S)
+        buckets = KvBuckets(self.link, replicas=settings.replicas)
+        self.caller = await load(buckets, identity_spec(settings))
+        async with Projection(KvFeed(self.link), buckets, self.caller) as projection:
+            self._projection = projection
+            yield Engine(
+                caller=self.caller,
+                buckets=buckets,
+                projection=projection,
+                limits=settings.limits,
+                clock=self.clock,
+                ids=RandomIds(),
+                scan=settings.scan_policy,
+                zone=settings.timezone,
+                files=Files((settings.files_dir,)),
+            )
+
+    async def loaded(self) -> None:
+        """Return when the views hold what the buckets held at the start. Raises: Unavailable."""
+        if self._projection is not None:
+            await self._projection.ready()
+
+
+@asynccontextmanager
+async def opened(settings: Settings, clock: Clock) -> AsyncGenerator[Parts, None]:
+    """Connect, and keep the node there, behind the body."""
+    parts = Parts(settings, clock)
+    async with parts.link, asyncio.TaskGroup() as group:
+        attending = group.create_task(parts.broker.attend(parts.link), name="node")
+        try:
+            yield parts
+        finally:
+            attending.cancel()
+
+
+def identity_spec(settings: Settings) -> IdentitySpec:
+    """Return what is known about who calls before anything is read."""
+    return IdentitySpec(
+        hostname=socket.gethostname(),
+        os_user=_os_user(),
+        project_path=str(settings.project_path),
+        project_id=settings.project_id,
+        agent_id=settings.agent_id,
+        user_id=settings.user_id,
+        subagent_type=settings.subagent_type,
+        warp=settings.warp,
+    )
+
+
+def _os_user() -> str:
+    """Return who runs this by the system's word; an MCP client may have started us with hardly any environment."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container with a user id of no name
+        return f"uid-{os.getuid()}"

@@ -1,0 +1,59 @@
+"""Waiting for everything that the buckets hold now, while subscriptions come and go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from identity.errors import AccessDenied
+from identity.ports import Event
+from loomem.views.projection import Projection
+from tests.doubles import MemoryBroker, MemoryFollowing
+from tests.laws.worlds import agent
+
+
+class HastyFeed:
+    """A feed that has told everything before its context is entered, as a real one may."""
+
+    def __init__(self, broker: MemoryBroker, entered: asyncio.Event) -> None:
+        self._broker = broker
+        self._entered = entered
+
+    @asynccontextmanager
+    async def follow(
+        self, bucket: str, filter: str, on_event: Callable[[Event], None]
+    ) -> AsyncGenerator[MemoryFollowing]:
+        async with self._broker.follow(bucket, filter, on_event) as following:
+            await self._entered.wait()
+            yield following
+
+
+async def test_a_feed_that_has_told_everything_but_is_not_entered_yet_is_waited_for() -> None:
+    broker, entered = MemoryBroker(), asyncio.Event()
+    async with asyncio.timeout(5), Projection(HastyFeed(broker, entered), broker, agent()) as projection:
+        await projection.ready()
+        waiting = asyncio.ensure_future(projection.sync())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        entered.set()
+        await waiting
+
+
+class ClosedFeed:
+    """A feed that may not be followed."""
+
+    @asynccontextmanager
+    async def follow(
+        self, bucket: str, filter: str, on_event: Callable[[Event], None]
+    ) -> AsyncGenerator[MemoryFollowing]:
+        raise AccessDenied(bucket)
+        yield
+
+
+async def test_a_feed_that_is_refused_says_why() -> None:
+    async with asyncio.timeout(5), Projection(ClosedFeed(), MemoryBroker(), agent(), patience_s=0.05) as projection:
+        with pytest.raises(Exception, match="loom-memory"):
+            await projection.sync()
