@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
-from identity.errors import Unavailable
+from identity.errors import NotFound, Unavailable
 from identity.ports import CaughtUp, Entry, Event, Marker, Reason, Reset
 from loomem.nats import follow as follow_module
 from loomem.nats.bucket import KvBucket
@@ -230,8 +231,7 @@ async def test_silence_ends_a_generation(link: Link, bucket: KvBucket, monkeypat
     told = Told()
     async with KvFeed(link).follow(BUCKET, A, told.append) as following:
         await following.sync()
-        for name in await consumers(link):
-            await call(link, f"CONSUMER.DELETE.KV_{BUCKET}.{name}")
+        await drop_consumers(link)
         await bucket.write(put(key(1)))
         await eventually(lambda: told.keys == [key(1)])
 
@@ -239,6 +239,13 @@ async def test_silence_ends_a_generation(link: Link, bucket: KvBucket, monkeypat
 async def consumers(link: Link) -> list[str]:
     names: list[str] = (await call(link, f"CONSUMER.NAMES.KV_{BUCKET}"))["consumers"]
     return names
+
+
+async def drop_consumers(link: Link) -> None:
+    for name in await consumers(link):
+        with contextlib.suppress(NotFound):
+            # Those of `sync` go by themselves.
+            await call(link, f"CONSUMER.DELETE.KV_{BUCKET}.{name}")
 
 
 async def test_sync_misses_no_acknowledged_write(link: Link, bucket: KvBucket) -> None:
@@ -274,8 +281,7 @@ async def test_sync_ends_while_others_write_on(nats_account: NatsAccount, bucket
 async def test_a_consumer_that_is_gone_is_seen_by_sync(link: Link, bucket: KvBucket) -> None:
     told = Told()
     async with KvFeed(link).follow(BUCKET, A, told.append) as following:
-        for name in await consumers(link):
-            await call(link, f"CONSUMER.DELETE.KV_{BUCKET}.{name}")
+        await drop_consumers(link)
         await bucket.write(put(key(1)))
         async with asyncio.timeout(5):
             await following.sync()
