@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from identity.agent import Caller
+from identity.ports import Clock
 from identity.registry import IdentitySpec, load
 from loomem.engine import Engine
 from loomem.nats.follow import KvFeed
@@ -21,7 +22,7 @@ from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
 from loomem.store.files import Files
 from loomem.views.projection import Projection
-from pattern.clock import RandomIds, SystemClock
+from pattern.clock import RandomIds
 from pattern.node import CONNECT_S, Broker
 from pattern.settings import Settings
 from pattern.version import VERSION
@@ -30,8 +31,9 @@ from pattern.version import VERSION
 class Parts:
     """The parts of one service: what is there as long as it runs, and what is opened anew after a failure."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, clock: Clock) -> None:
         self.settings = settings
+        self.clock = clock
         self.broker = Broker(settings)
         self.link = Link(self.broker.endpoint, name=f"pattern-memory {VERSION}")
         self.caller: Caller | None = None
@@ -54,7 +56,7 @@ class Parts:
                 buckets=buckets,
                 projection=projection,
                 limits=settings.limits,
-                clock=SystemClock(),
+                clock=self.clock,
                 ids=RandomIds(),
                 scan=settings.scan_policy,
                 zone=settings.timezone,
@@ -68,9 +70,9 @@ class Parts:
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncGenerator[Parts, None]:
+async def opened(settings: Settings, clock: Clock) -> AsyncGenerator[Parts, None]:
     """Connect, and keep the node there, behind the body."""
-    parts = Parts(settings)
+    parts = Parts(settings, clock)
     async with parts.link, asyncio.TaskGroup() as group:
         attending = group.create_task(parts.broker.attend(parts.link), name="node")
         try:

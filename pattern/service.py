@@ -15,7 +15,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from identity.errors import LoomError, Unavailable
+from identity.ports import Clock
 from loomem.core.times import iso
+from pattern.clock import SystemClock
 from pattern.settings import Settings
 from pattern.tools.pattern.health import HealthReport, Session
 from pattern.version import VERSION
@@ -40,8 +42,9 @@ RETRY_S = (1.0, 2.0, 5.0, 10.0)
 class Service:
     """Implements `Backend` of the tools; `run` is what happens behind it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
+        self._clock = clock
         self._began = datetime.now(UTC)
         self._woken = asyncio.Event()
         self._parts: Parts | None = None
@@ -91,7 +94,7 @@ class Service:
         await asyncio.to_thread(importlib.import_module, "pattern.health")
         from pattern.parts import opened
 
-        async with opened(self._settings) as parts:
+        async with opened(self._settings, self._clock) as parts:
             self._parts = parts
             self._loaded.set()
             await self._keep_engine(parts)
@@ -124,9 +127,9 @@ class Service:
 
 
 @asynccontextmanager
-async def running(settings: Settings) -> AsyncGenerator[Service, None]:
-    """Run the service behind the body."""
-    service = Service(settings)
+async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncGenerator[Service, None]:
+    """Run the service behind the body; `clock` is what its memories live by, the machine's when none is given."""
+    service = Service(settings, clock or SystemClock())
     async with asyncio.TaskGroup() as group:
         task = group.create_task(service.run(), name="service")
         try:

@@ -35,6 +35,7 @@ _KNOWN = frozenset(
         "PATTERN_DISABLE_CONTENT_SCAN",
         "PATTERN_TIMEZONE",
         "PATTERN_REPLICAS",
+        "PATTERN_INBOX_PREFIX",
         *_LIMIT_NAMES,
     }
 )
@@ -52,6 +53,7 @@ class Nats(msgspec.Struct, frozen=True, kw_only=True):
     ca_file: str | None = None
     cert_file: str | None = None
     key_file: str | None = None
+    inbox_prefix: str | None = None
 
     def __repr__(self) -> str:
         """Nothing: most of it is secret."""
@@ -135,6 +137,7 @@ def _nats(env: Mapping[str, str], cwd: Path) -> Nats:
         ca_file=file("NATS_CA"),
         cert_file=file("NATS_CERT"),
         key_file=file("NATS_KEY"),
+        inbox_prefix=env.get("PATTERN_INBOX_PREFIX"),
     )
 
 

@@ -3,6 +3,9 @@
 - `server`: start, kill and restart a real nats-server (`NatsServer`, `ServerOptions`), or three as a cluster.
 - `certificates`: a certificate authority, a server's and a client's certificate for TLS tests.
 - `accounts`: fresh isolated NATS accounts on one server (`NatsAccount`), so that every test has buckets of its own.
+- `agents`: MCP clients of the whole service, in this process or as the real command (`Agents`, `Agent`); to be imported
+  from there, since it brings the service along.
+- `guarded`: a broker that keeps agents apart by users and permissions (`GuardedBroker`).
 - `determinism`: a clock that stands still (`ManualClock`) and ids that count (`SequentialIds`).
 - `plugin`: the pytest fixtures made of these.
 

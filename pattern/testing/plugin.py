@@ -6,15 +6,20 @@ Event loops are made per test, so nothing here holds one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+import pytest_asyncio
 
 from pattern.testing.accounts import AccountPool, NatsAccount
 from pattern.testing.certificates import Certificates, make_certificates
 from pattern.testing.determinism import ManualClock, SequentialIds
 from pattern.testing.server import NatsCluster, NatsServer, ServerOptions
+
+if TYPE_CHECKING:
+    from pattern.testing.agents import Agents
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +40,26 @@ def nats_server(nats_accounts: AccountPool) -> NatsServer:
 def nats_account(nats_accounts: AccountPool) -> NatsAccount:
     """A fresh, empty account with JetStream; `.url` has its credentials."""
     return nats_accounts.take()
+
+
+@pytest_asyncio.fixture
+async def agents(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Agents]:
+    """Agents on this test's account: `me = await agents()`, `await me.call("remember", content="...")`.
+
+    `@pytest.mark.parametrize("agents", ["open", "guarded"], indirect=True)` runs a test twice: on a broker that trusts
+    everybody, and on one where each agent has a user of its own, with the permissions that agent needs and no more.
+    """
+    from pattern.testing.agents import agents_on, at, guarded_by  # the whole service: not for every run of pytest
+    from pattern.testing.guarded import GuardedBroker
+
+    if getattr(request, "param", "open") == "open":
+        account: NatsAccount = request.getfixturevalue("nats_account")
+        async with agents_on(at(account.url), tmp_path) as opened:
+            yield opened
+    else:
+        server: NatsServer = request.getfixturevalue("nats_private")
+        async with GuardedBroker(server) as broker, agents_on(guarded_by(broker), tmp_path) as opened:
+            yield opened
 
 
 @pytest.fixture
