@@ -42,27 +42,27 @@ def _read(source: str, text: str) -> tuple[Requirement, ...]:
 CREATE: Final = _read(
     "acceptance checks 1-11: create",
     """
-? create-1.defaults: remember with content alone gives a UUIDv4 id, scope private, category recent, createdAt equal to updatedAt, version 1 and no metadata field.
-? create-1.expiry: A recent memory expires 24 hours after it was written.
-? create-1.key: A private memory stands in the project bucket under agents.{agentId}.m.{id}.
-? create-2: Categories longterm, core and those of team carry no expiresAt.
-? create-3.blank: Missing, empty, blank or newline-only content is refused with VALIDATION_ERROR.
-? create-3.type: Content that is no string is refused with VALIDATION_ERROR, with our code and not a protocol error.
-? create-4.ascii: 32768 bytes of content are accepted and 32769 are refused.
-? create-4.bytes: The limit counts bytes of UTF-8, so 10923 characters of three bytes are refused.
-? create-5: A category that its scope does not hold is refused with INVALID_CATEGORY naming the ones it holds, for all four scopes.
-? create-6.core: Category core without a scope goes to personal.
-? create-6.shared: Categories decisions, architecture and learnings without a scope go to team.
-? create-7.legacy: Scope shared is read as team.
-? create-7.unknown: An unknown scope is refused with VALIDATION_ERROR naming the four scopes.
-? create-8: Eleven tags, a tag of 51 characters, a priority outside 1-3 and tags that are no array are refused with VALIDATION_ERROR in every creating tool.
-? create-9.task: remember-task writes private/tasks whatever scope is passed, and returns expiresAt.
-? create-9.learning: remember-learning writes private/recent whatever scope is passed, and returns expiresAt.
-? create-10.core: core-memory writes personal/core, without expiry, into the bucket of the user.
-? create-10.limit: The 100th core memory of an owner is stored and the 101st is STORAGE_FULL.
-? create-10.everywhere: The core limit holds in remember, remember-bulk and import too.
-? create-10.projects: The core limit is counted over all projects of the user.
-? create-11: Fifty concurrent remembers give fifty distinct ids, all readable.
+create-1.defaults: remember with content alone gives a UUIDv4 id, scope private, category recent, createdAt equal to updatedAt, version 1 and no metadata field.
+create-1.expiry: A recent memory expires 24 hours after it was written.
+create-1.key: A private memory stands in the project bucket under agents.{agentId}.m.{id}.
+create-2: Categories longterm, core and those of team carry no expiresAt.
+create-3.blank: Missing, empty, blank or newline-only content is refused with VALIDATION_ERROR.
+create-3.type: Content that is no string is refused with VALIDATION_ERROR, with our code and not a protocol error.
+create-4.ascii: 32768 bytes of content are accepted and 32769 are refused.
+create-4.bytes: The limit counts bytes of UTF-8, so 10923 characters of three bytes are refused.
+create-5: A category that its scope does not hold is refused with INVALID_CATEGORY naming the ones it holds, for all four scopes.
+create-6.core: Category core without a scope goes to personal.
+create-6.shared: Categories decisions, architecture and learnings without a scope go to team.
+create-7.legacy: Scope shared is read as team.
+create-7.unknown: An unknown scope is refused with VALIDATION_ERROR naming the four scopes.
+create-8: Eleven tags, a tag of 51 characters, a priority outside 1-3 and tags that are no array are refused with VALIDATION_ERROR in every creating tool.
+create-9.task: remember-task writes private/tasks whatever scope is passed, and returns expiresAt.
+create-9.learning: remember-learning writes private/recent whatever scope is passed, and returns expiresAt.
+create-10.core: core-memory writes personal/core, without expiry, into the bucket of the user.
+create-10.limit: The 100th core memory of an owner is stored and the 101st is STORAGE_FULL.
+create-10.everywhere: The core limit holds in remember, remember-bulk and import too.
+create-10.projects: The core limit is counted over all projects of the user.
+create-11: Fifty concurrent remembers give fifty distinct ids, all readable.
 """,
 )
 
@@ -228,7 +228,7 @@ STORE: Final = _read(
     "acceptance check 49: buckets",
     """
 ? store-49.create: Buckets are created once, whoever and however many ask at the same time.
-? store-49.routing: Private and team go to the bucket of the project, personal to that of the user, public to the global one.
+store-49.routing: Private and team go to the bucket of the project, personal to that of the user, public to the global one.
 ? store-49.restart: Data survive a restart of the server.
 """,
 )

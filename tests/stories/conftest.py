@@ -1,0 +1,55 @@
+"""What stories see besides the tools: the buckets, as a client sees them that knows nothing of the service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import nats
+import pytest_asyncio
+from nats.js import JetStreamContext
+from nats.js.errors import NoKeysError
+
+from pattern.testing import NatsAccount
+
+PROJECT_BUCKET = "loom-memory-project-project-p"
+USER_BUCKET = "loom-memory-user-user-u"
+GLOBAL_BUCKET = "loom-memory-global"
+"""Of the agents that `agents()` gives."""
+
+
+class RawStore:
+    """A plain NATS client on the account of the test."""
+
+    def __init__(self, js: JetStreamContext) -> None:
+        self._js = js
+
+    async def records(self, bucket: str) -> dict[str, dict[str, Any]]:
+        """Return every value of a bucket by its key."""
+        kv = await self._js.key_value(bucket)
+        try:
+            keys = await kv.keys()  # pyright: ignore[reportUnknownMemberType] - nats-py leaves its keywords untyped
+        except NoKeysError:
+            return {}
+        return {key: json.loads((await kv.get(key)).value or b"null") for key in keys}
+
+    async def everywhere(self) -> dict[str, dict[str, Any]]:
+        """Return the keys and values of the three buckets together."""
+        return {
+            **await self.records(PROJECT_BUCKET),
+            **await self.records(USER_BUCKET),
+            **await self.records(GLOBAL_BUCKET),
+        }
+
+    async def put(self, bucket: str, key: str, record: dict[str, Any] | bytes) -> int:
+        """Write a value as another program might have; returns its revision."""
+        kv = await self._js.key_value(bucket)
+        return await kv.put(key, record if isinstance(record, bytes) else json.dumps(record).encode())
+
+
+@pytest_asyncio.fixture
+async def raw(nats_account: NatsAccount) -> AsyncIterator[RawStore]:
+    client = await nats.connect(nats_account.url)  # pyright: ignore[reportUnknownMemberType] - as above
+    yield RawStore(client.jetstream())  # pyright: ignore[reportUnknownMemberType]
+    await client.close()
