@@ -47,6 +47,11 @@ class RawStore:
         kv = await self._js.key_value(bucket)
         return await kv.put(key, record if isinstance(record, bytes) else json.dumps(record).encode())
 
+    async def wipe(self) -> None:
+        """Delete every bucket, as an operator may who starts anew."""
+        for stream in await self._js.streams_info():
+            await self._js.delete_stream(str(stream.config.name))
+
 
 @pytest_asyncio.fixture
 async def raw(nats_account: NatsAccount) -> AsyncIterator[RawStore]:
