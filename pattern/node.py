@@ -84,8 +84,11 @@ class Broker:
         self.spec = node_spec(settings)
         self.node: NodeState | None = None
         self.node_error: str | None = None
-        self.starting = self.embedded
-        """The embedded broker may not be there for the sole reason that it is just being started."""
+
+    @property
+    def starting(self) -> bool:
+        """Whether the embedded broker, when it is not there, is on its way: nobody has failed to start it, again or at first."""
+        return self.embedded and self.node_error is None
 
     async def endpoint(self) -> Endpoint:
         """Return where to connect; starts the embedded broker when it is not there.
@@ -96,10 +99,7 @@ class Broker:
             return own_endpoint(self._settings.nats)
         if not self._settings.node:
             raise InvalidInput("PATTERN_NODE=off leaves nothing to connect to: set NATS_URL too", field="NATS_URL")
-        try:
-            return await asyncio.to_thread(endpoint_of, self.spec, await self.ensure_node())
-        finally:
-            self.starting = False
+        return await asyncio.to_thread(endpoint_of, self.spec, await self.ensure_node())
 
     async def ensure_node(self) -> NodeState:
         """Return the node's state; starts it when it is not there. Raises: Unavailable, InvalidInput."""

@@ -21,6 +21,7 @@ from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.permissions import agent_permissions, buckets_of
 from loomem.nats.topology import KvBuckets
+from pattern.testing.agents import Agents
 from pattern.testing.certificates import Certificates
 from pattern.testing.server import NatsServer, server_binary
 
@@ -109,6 +110,30 @@ async def test_an_operator_makes_the_buckets_and_an_agent_works(shared: NatsServ
                     await following.sync()
             with pytest.raises(AccessDenied):
                 await agent.request(f"$KV.{space_for(CALLER, Scope.TEAM).bucket}.shared.another.m.1", b"{}")
+
+
+@pytest.mark.requirement("deliver-2.shared", "deliver-3.permissions")
+async def test_it_serves_the_tools(shared: NatsServer, agents: Agents) -> None:
+    def signed_in(user: str, password: str) -> dict[str, str]:
+        return {"NATS_URL": shared.url, "NATS_USER": user, "NATS_PASS": password}
+
+    operator = await agents("op", project=SPEC.project, user=SPEC.user, env=signed_in("operator", "op-secret"))
+    assert (await operator.call("recall-context"))["total"] == 0
+
+    inbox = {"PATTERN_INBOX_PREFIX": "_INBOX_devbox"}
+    devbox = {**signed_in("devbox", "dev-secret"), **inbox}
+    agent = await agents(CALLER.agent_id, project=SPEC.project, user=SPEC.user, env=devbox)
+    for scope, category in (
+        ("private", "core"),
+        ("personal", "longterm"),
+        ("team", "decisions"),
+        ("public", "learnings"),
+    ):
+        await agent.call("remember", content=scope, scope=scope, category=category)
+    assert (await agent.call("recall-context"))["total"] == 4
+
+    other = await agents("another", project=SPEC.project, user=SPEC.user, env=devbox)
+    assert "refuses this to these credentials" in (await other.refused("remember", content="x")).message
 
 
 async def test_an_absent_bucket_is_an_operators_work(shared: NatsServer) -> None:

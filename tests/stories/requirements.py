@@ -351,7 +351,7 @@ deliver-7.files: Files are read and written under the allowed directory alone, s
 ? deliver-8.secrets: No password stands in logs, health or errors.
 ? deliver-9.cli: remember, recall, export, import and doctor work on a terminal and with --json, with meaningful exit codes.
 ? deliver-9.light: The stdio path imports no command-line library and nothing heavy.
-? deliver-10.plugin: The pytest plugin of the distribution gives a project of others servers, isolated buckets, agents, a cluster, kill and restart.
+deliver-10.plugin: The pytest plugin of the distribution gives a project of others servers, isolated buckets, agents, a cluster, kill and restart.
 ? deliver-11.bulk: One remember-bulk of 1000 is at least five times faster than 1000 single calls over the same door.
 ? deliver-11.bench: The benchmark command prints a table and writes JSON.
 ? shown-kill: kill -9 of server, node and nats-server in any order loses nothing, leaves nothing running, and the next start works.
