@@ -213,14 +213,14 @@ config-47.project-file: .loominal-config.json is read from the project folder an
 PROCESS: Final = _read(
     "acceptance check 48: process",
     """
-? process-48.stdout: Every byte on stdout over a whole session is one JSON-RPC message a line, also with a noisy dependency.
-? process-48.health: Health never shows a password and says degraded while disconnected.
+process-48.stdout: Every byte on stdout over a whole session is one JSON-RPC message a line, also with a noisy dependency.
+process-48.health: Health never shows a password and says degraded while disconnected.
 ? process-48.outage: A NATS outage, also ending on another port, heals without restart.
-? process-48.eof: The end of stdin ends the process within 2 s.
-? process-48.sigterm: SIGTERM ends the process within 2 s with exit code 0.
-? process-48.parent: The death of the parent ends the process within 2 s, and no orphan stays.
-? process-48.first: initialize and tools/list are answered before NATS is reached.
-? process-48.unreachable: With NATS unreachable the tools stay listed and a call fails within 2 s saying what to do.
+process-48.eof: The end of stdin ends the process within 2 s.
+process-48.sigterm: SIGTERM ends the process within 2 s with exit code 0.
+process-48.parent: The death of the parent ends the process within 2 s, and no orphan stays.
+process-48.first: initialize and tools/list are answered before NATS is reached.
+process-48.unreachable: With NATS unreachable the tools stay listed and a call fails within 2 s saying what to do.
 """,
 )
 
@@ -290,14 +290,14 @@ LESSONS: Final = _read(
 lesson-3.5.import: An older export does not bring a forgotten memory back, unless overwriteExisting says so.
 ? lesson-3.5.reconnect: A process that was away when a memory was forgotten does not show it after it reconnects.
 ? lesson-3.7: Over every verb, error texts and counts included, no agent sees what the visibility table denies it, in fuzzed calls.
-? lesson-3.8.orphans: Killing the parent with SIGKILL leaves no server behind.
+lesson-3.8.orphans: Killing the parent with SIGKILL leaves no server behind.
 ? lesson-3.8.memory: The memory of a server at 10000 records is bounded and printed by the benchmark.
-? lesson-3.11: The server answers initialize and tools/list before it connects, starts a node or folds a log.
-? lesson-3.12: stdout is kept for the protocol from the first byte, whatever a dependency prints.
-? lesson-3.13.flat: Every tool's schema is a flat object: no anyOf, oneOf or allOf at the root, no reference, arrays typed.
-? lesson-3.13.string: A JSON string is accepted where an array or object is expected.
-? lesson-3.15.locale: Text is UTF-8 on stdin, stdout, stderr and in files whatever the locale.
-? lesson-3.15.input: Lone surrogates and NUL in any input give a clear error and never a crash.
+lesson-3.11: The server answers initialize and tools/list before it connects, starts a node or folds a log.
+lesson-3.12: stdout is kept for the protocol from the first byte, whatever a dependency prints.
+lesson-3.13.flat: Every tool's schema is a flat object: no anyOf, oneOf or allOf at the root, no reference, arrays typed.
+lesson-3.13.string: A JSON string is accepted where an array or object is expected.
+lesson-3.15.locale: Text is UTF-8 on stdin, stdout, stderr and in files whatever the locale.
+lesson-3.15.input: Lone surrogates and NUL in any input give a clear error and never a crash.
 ? lesson-3.17.stored: Stored times are aware UTC; a naive date is read in the stated zone.
 ? lesson-3.17.zones: The time-related tests pass under TZ=Asia/Kolkata and TZ=America/New_York.
 ? lesson-3.22.promote: A sub-agent's private memories stay its own until it shares them.
@@ -311,11 +311,11 @@ DELIVER: Final = _read(
     """
 deliver-1.wheel: The built wheel installs in a fresh environment and runs.
 deliver-1.layers: The rooms import only in the direction of the architecture.
-? deliver-2.start: The first process that finds no node starts one, detached, and every process of that user connects to it.
+deliver-2.start: The first process that finds no node starts one, detached, and every process of that user connects to it.
 ? deliver-2.private: The state directory is of mode 0700 and the token's file of mode 0600.
 ? deliver-2.lock: Two nodes never serve one store: the lock is held by the child too.
 ? deliver-2.idle: The node leaves when no client has been there for the idle time, and starts again when one comes.
-? deliver-2.commands: node start, stop, status and logs do what they say.
+deliver-2.commands: node start, stop, status and logs do what they say.
 ? deliver-2.killed: A node killed with SIGKILL takes its nats-server with it, and servers resume on a new one without a call of the user.
 ? deliver-2.upgrade: A client newer than the node asks it to drain and takes over.
 ? deliver-2.faults: An unwritable state directory, a taken port and a corrupt store each give an error that says what to do.
@@ -332,7 +332,7 @@ deliver-3b.moves: The expiry worker finishes an interrupted move.
 ? deliver-4.warp: Warp's records are honoured when they are of our host or meant for every machine.
 deliver-4.enrol: Our own identity records are made once per host and overwrite nobody's.
 deliver-4.git: projectIdFrom git gives every clone of one remote the same project.
-? deliver-5.tools: The sixteen tools are listed with an output schema and annotations.
+deliver-5.tools: The sixteen tools are listed with an output schema and annotations.
 ? deliver-5.limits: A full space is STORAGE_FULL on every path that creates.
 ? deliver-5.get: get-memory reads one memory by its id.
 ? deliver-5.update: update-memory by the creator with the expected revision changes it; a loser gets the current revision and content.
@@ -340,24 +340,24 @@ deliver-4.git: projectIdFrom git gives every clone of one remote the same projec
 ? deliver-5.pages: Recall gives total, hasMore and a cursor that pages through every record once.
 ? deliver-5.any: tagsAny selects records that hold one of the tags.
 ? deliver-5.related: relatedTo follows relations to a depth, through visible records alone.
-? deliver-5.structured: Results carry ids and revisions as structured content beside the text, and errors carry code, message and details.
-? deliver-5.progress: Bulk, import and export report progress.
+deliver-5.structured: Results carry ids and revisions as structured content beside the text, and errors carry code, message and details.
+deliver-5.progress: Bulk, import and export report progress.
 ? deliver-6.fold: A server answers recall from its own view, which equals the fold of the log.
 ? deliver-6.own: A read after a write in the same process sees it, and atLeast does the same for another process.
 ? deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.
 ? deliver-6.resume: A server that reconnects resumes at once from where it was.
 ? deliver-7.migrate: migrate reads a live store of the old layout, both personal prefixes and legacy scopes, with a dry run and a report.
 deliver-7.files: Files are read and written under the allowed directory alone, symlinks and parents included.
-? deliver-8.secrets: No password stands in logs, health or errors.
-? deliver-9.cli: remember, recall, export, import and doctor work on a terminal and with --json, with meaningful exit codes.
-? deliver-9.light: The stdio path imports no command-line library and nothing heavy.
+deliver-8.secrets: No password stands in logs, health or errors.
+deliver-9.cli: remember, recall, export, import and doctor work on a terminal and with --json, with meaningful exit codes.
+deliver-9.light: The stdio path imports no command-line library and nothing heavy.
 deliver-10.plugin: The pytest plugin of the distribution gives a project of others servers, isolated buckets, agents, a cluster, kill and restart.
 ? deliver-11.bulk: One remember-bulk of 1000 is at least five times faster than 1000 single calls over the same door.
 ? deliver-11.bench: The benchmark command prints a table and writes JSON.
 ? shown-kill: kill -9 of server, node and nats-server in any order loses nothing, leaves nothing running, and the next start works.
 ? shown-credentials: The tool suite passes under per-agent broker credentials, and a raw client with another agent's credentials fails on the keys.
-? shown-clients: The SDK's in-memory and stdio clients list and call every tool, in both eras of the protocol.
-? shown-schemas: A strict schema grader passes every tool's schemas.
+shown-clients: The SDK's in-memory and stdio clients list and call every tool, in both eras of the protocol.
+shown-schemas: A strict schema grader passes every tool's schemas.
 ? shown-cluster: A killed node of a cluster of three loses no acknowledged write.
 ? shown-input: Bad input of every kind gets an error naming the field and what is allowed, and changes nothing.
 """,
