@@ -19,7 +19,7 @@ from pattern.cli.session import Bar, configured, with_engine
 from pattern.node import own_endpoint
 from pattern.settings import Nats
 
-OLD_READY_S = 10.0
+OLD_READY_S = 3.0
 _PROBLEMS_SHOWN = 20
 
 
