@@ -1,17 +1,16 @@
-"""The rules of memories: pure, so that every decision can be tried without a broker, a clock or a loop.
+"""The rules of memory, pure: values in, values out.
 
-    record     a memory as its bucket holds it, and back
-    limits     every limit, and the checks that all doors share
-    times      times as records hold them
-    row        a memory as a view holds it, and whether it belongs where it lies
-    recall     what may be asked, which rows answer, in which order, and their summary
-    plan       what becomes of a memory: created, edited, committed, shared
-    moves      the operation id that tells of a move between buckets
-    position   how far buckets were, as opaque text
-    scan       secrets in what is about to be stored
-    envelope   export files
-    legacy     how a store of the older layout spelled its keys and scopes
+    record     one memory, as its bucket holds it
+    row        one memory, as a view holds it
+    limits     every limit, and the checks that all write paths share
+    times      ISO-8601 in UTC
+    plan       what becomes of a memory: edited, committed, shared
+    moves      a move between two keys, told by its operation id
+    recall     which rows answer a call, in which order, and their summary
+    position   how far the buckets were, as an opaque word
+    scan       secrets: found, told, redacted, refused
+    envelope   the export file, format 1.0
+    legacy     the layout of older stores
 
-Deliberately absent: asyncio, logging, the present (it comes in as an argument), randomness (`identity.ports.Ids`), the
-broker, files.
+Deliberately absent: I/O, clock, chance, event loop, log. The present and new ids come in as arguments.
 """

@@ -1,9 +1,8 @@
-"""Read models: what a process holds of the buckets, disposable and private to it.
+"""What one process knows: private, in memory, disposable.
 
-    projection  follows every stretch of keys its caller may read, and waits for those who ask
-    track       one such stretch: how far it is
-    records     the memories, by place and category
+    projection   follows every stretch of keys that one caller may read, and folds what it is told
+    track        one of these stretches: how far it is, and who waits for it
+    records      the view of records that comes of it
 
-Deliberately absent: writes to anything but memory, locks and files shared between processes, the meaning of a query
-(`loomem.core.recall`).
+Deliberately absent: writing, files, locks, and any second source: a view equals the fold of the log, or it is wrong.
 """
