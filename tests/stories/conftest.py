@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import nats
+import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.errors import BucketNotFoundError, NoKeysError
 
 from pattern.testing import NatsAccount
+from tests.stories.shell import Shell
 
 PROJECT_BUCKET = "loom-memory-project-project-p"
 USER_BUCKET = "loom-memory-user-user-u"
@@ -79,9 +82,20 @@ class RawStore:
         kv = await self._js.key_value(bucket)
         return await kv.put(key, record if isinstance(record, bytes) else json.dumps(record).encode())
 
+    async def wipe(self) -> None:
+        """Delete every bucket, as an operator may who starts anew."""
+        for stream in await self._js.streams_info():
+            await self._js.delete_stream(str(stream.config.name))
+
 
 @pytest_asyncio.fixture
 async def raw(nats_account: NatsAccount) -> AsyncIterator[RawStore]:
     client = await nats.connect(nats_account.url)  # pyright: ignore[reportUnknownMemberType] - as above
     yield RawStore(client)
     await client.close()
+
+
+@pytest.fixture
+def shell(tmp_path: Path, nats_account: NatsAccount) -> Shell:
+    """The command line in the folder of the test, on its account."""
+    return Shell(tmp_path, {"NATS_URL": nats_account.url, "PATTERN_NODE": "off"})
