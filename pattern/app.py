@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
+from mcp.server.lowlevel import Server
 
 from identity.config import read_config
 from identity.errors import InvalidInput
 from pattern.server.handlers import build
 from pattern.server.lifetime import leave, on_signals, watch_parent
 from pattern.server.stdio import serve
+from pattern.server.tool import Backend
 from pattern.service import running
 from pattern.settings import Settings, from_environment
 from pattern.tools.pattern import TOOLS
@@ -33,6 +35,8 @@ from pattern.version import VERSION
 log = logging.getLogger(__name__)
 
 EXIT_USAGE = 2
+LEVEL = "INFO"
+"""What is logged when nobody asks for more or less."""
 
 INSTRUCTIONS = """\
 Memory that lasts beyond this session and is shared with your other sessions, your team's agents and your user.
@@ -78,22 +82,26 @@ def serve_stdio(profile: str, stdin: BinaryIO, stdout: BinaryIO) -> None:
     watch_parent(end)
     known = _checked(profile)
     start_logging(known)
-    server = build(TOOLS, lambda: running(known), name=NAMES[profile], version=VERSION, instructions=INSTRUCTIONS)
+    server = server_of(known, profile)
     on_signals(end)
     asyncio.run(serve(server, stdin, stdout, ends.append))
     leave(0)
 
 
-def start_logging(known: Settings, *, least: str | None = None) -> None:
+def server_of(known: Settings, profile: str = "full") -> Server[Backend]:
+    """Return the MCP server of these settings, for any transport; each run of it brings up a service of its own."""
+    return build(TOOLS, lambda: running(known), name=NAMES[profile], version=VERSION, instructions=INSTRUCTIONS)
+
+
+def start_logging(known: Settings, *, default: str | None = None) -> None:
     """Log to stderr: our own events at the level asked for; libraries' warnings alone, since they may quote content."""
     # UTF-8 whatever the locale, and a character that cannot be written is no reason to fail.
     stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True)
     logging.basicConfig(
         stream=stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s", force=True
     )
-    level = least if least is not None and known.log_level == "INFO" else known.log_level
     for package in ("identity", "loomem", "pattern"):
-        logging.getLogger(package).setLevel(level)
+        logging.getLogger(package).setLevel(known.log_level or default or LEVEL)
     for warning in known.warnings:
         log.warning("event=unknown_setting reason=%r", warning)
 
