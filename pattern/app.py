@@ -23,6 +23,7 @@ from mcp.server.lowlevel import Server
 
 from identity.config import read_config
 from identity.errors import InvalidInput
+from identity.ports import Clock
 from pattern.server.handlers import build
 from pattern.server.lifetime import leave, on_signals, watch_parent
 from pattern.server.stdio import serve
@@ -88,9 +89,15 @@ def serve_stdio(profile: str, stdin: BinaryIO, stdout: BinaryIO) -> None:
     leave(0)
 
 
-def server_of(known: Settings, profile: str = "full") -> Server[Backend]:
+def server_of(known: Settings, profile: str = "full", *, clock: Clock | None = None) -> Server[Backend]:
     """Return the MCP server of these settings, for any transport; each run of it brings up a service of its own."""
-    return build(TOOLS, lambda: running(known), name=NAMES[profile], version=VERSION, instructions=INSTRUCTIONS)
+    return build(
+        TOOLS,
+        lambda: running(known, clock=clock),
+        name=NAMES[profile],
+        version=VERSION,
+        instructions=INSTRUCTIONS,
+    )
 
 
 def start_logging(known: Settings, *, default: str | None = None) -> None:

@@ -346,7 +346,7 @@ deliver-5.progress: Bulk, import and export report progress.
 ? deliver-6.own: A read after a write in the same process sees it, and atLeast does the same for another process.
 ? deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.
 ? deliver-6.resume: A server that reconnects resumes at once from where it was.
-? deliver-7.migrate: migrate reads a live store of the old layout, both personal prefixes and legacy scopes, with a dry run and a report.
+deliver-7.migrate: migrate reads a live store of the old layout, both personal prefixes and legacy scopes, with a dry run and a report.
 ? deliver-7.files: Files are read and written under the allowed directory alone, symlinks and parents included.
 deliver-8.secrets: No password stands in logs, health or errors.
 deliver-9.cli: remember, recall, export, import and doctor work on a terminal and with --json, with meaningful exit codes.
