@@ -90,7 +90,7 @@ class Agent:
         """Return the failure of a tool; that it succeeds is an AssertionError."""
         answer = await self._answer(tool, arguments, None)
         if not isinstance(answer, Failure):
-            raise AssertionError(f"{tool} was expected to fail, and answered {answer}")
+            raise AssertionError(f"{tool} was expected to fail, and answered {str(answer)[:500]}")
         return answer
 
     async def close(self) -> None:

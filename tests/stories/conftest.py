@@ -9,7 +9,7 @@ from typing import Any
 import nats
 import pytest_asyncio
 from nats.js import JetStreamContext
-from nats.js.errors import NoKeysError
+from nats.js.errors import BucketNotFoundError, NoKeysError
 
 from pattern.testing import NatsAccount
 
@@ -26,11 +26,11 @@ class RawStore:
         self._js = js
 
     async def records(self, bucket: str) -> dict[str, dict[str, Any]]:
-        """Return every value of a bucket by its key."""
-        kv = await self._js.key_value(bucket)
+        """Return every value of a bucket by its key; none while there is no such bucket."""
         try:
+            kv = await self._js.key_value(bucket)
             keys = await kv.keys()  # pyright: ignore[reportUnknownMemberType] - nats-py leaves its keywords untyped
-        except NoKeysError:
+        except (BucketNotFoundError, NoKeysError):
             return {}
         return {key: json.loads((await kv.get(key)).value or b"null") for key in keys}
 
@@ -41,6 +41,11 @@ class RawStore:
             **await self.records(USER_BUCKET),
             **await self.records(GLOBAL_BUCKET),
         }
+
+    async def headers(self, bucket: str, key: str) -> dict[str, str]:
+        """Return the headers of the last message of a key."""
+        message = await self._js.get_last_msg(f"KV_{bucket}", f"$KV.{bucket}.{key}")
+        return dict(message.headers or {})  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportUnknownArgumentType]
 
     async def put(self, bucket: str, key: str, record: dict[str, Any] | bytes) -> int:
         """Write a value as another program might have; returns its revision."""

@@ -69,75 +69,75 @@ create-11: Fifty concurrent remembers give fifty distinct ids, all readable.
 RECALL: Final = _read(
     "acceptance checks 12-25: recall",
     """
-? recall-12: With nothing stored, recall gives four empty arrays, an empty summary and zero counts.
-? recall-13: Of 300 records recall gives 50 by default, 10 for limit 10, 200 for limit 500 and 1 for limit 0.
-? recall-14: Order is core, longterm, shared kinds, recent, tasks, and the newest updatedAt first inside a rank.
-? recall-15: A core memory is recalled in personal and counted in counts.personal.
-? recall-16: A record expired within the grace is in no array and is counted in counts.expired, also when a category filter would exclude it.
-? recall-17.all: tags selects records that hold every tag, and an empty list selects all.
-? recall-17.case: Tags are compared exactly, so API does not match api.
-? recall-18.min: minPriority 2 selects 2, 3 and unset.
-? recall-18.max: maxPriority 1 selects 1 alone.
-? recall-18.range: 2..2 selects 2 and unset, and 3..1 selects nothing.
-? recall-19.since: since excludes a record updated at that very time.
-? recall-19.bounds: createdAfter, createdBefore, updatedAfter and updatedBefore include a record at that very time.
-? recall-19.garbage: A date that cannot be read is refused with VALIDATION_ERROR naming the field.
-? recall-20.case: search REST finds rest, and a part of a word matches.
-? recall-20.literal: An empty search filters nothing, and characters of regular expressions are literal.
-? recall-21: All filters combined select exactly the one matching record of a mixed set.
-? recall-22.scopes: scopes with team alone leaves the other arrays empty.
-? recall-22.legacy: The legacy scope shared reads team, and both reads all.
-? recall-23.cut: One record of 5000 characters gives a summary of at most 4096 bytes that holds its heading and ends in dots.
-? recall-23.order: Two short records give both headings and contents in order.
-? recall-24: A summary cut inside four-byte emoji is valid Unicode of at most 4096 bytes.
-? recall-25: A record stored with the legacy scope shared appears under team.
+recall-12: With nothing stored, recall gives four empty arrays, an empty summary and zero counts.
+recall-13: Of 300 records recall gives 50 by default, 10 for limit 10, 200 for limit 500 and 1 for limit 0.
+recall-14: Order is core, longterm, shared kinds, recent, tasks, and the newest updatedAt first inside a rank.
+recall-15: A core memory is recalled in personal and counted in counts.personal.
+recall-16: A record expired within the grace is in no array and is counted in counts.expired, also when a category filter would exclude it.
+recall-17.all: tags selects records that hold every tag, and an empty list selects all.
+recall-17.case: Tags are compared exactly, so API does not match api.
+recall-18.min: minPriority 2 selects 2, 3 and unset.
+recall-18.max: maxPriority 1 selects 1 alone.
+recall-18.range: 2..2 selects 2 and unset, and 3..1 selects nothing.
+recall-19.since: since excludes a record updated at that very time.
+recall-19.bounds: createdAfter, createdBefore, updatedAfter and updatedBefore include a record at that very time.
+recall-19.garbage: A date that cannot be read is refused with VALIDATION_ERROR naming the field.
+recall-20.case: search REST finds rest, and a part of a word matches.
+recall-20.literal: An empty search filters nothing, and characters of regular expressions are literal.
+recall-21: All filters combined select exactly the one matching record of a mixed set.
+recall-22.scopes: scopes with team alone leaves the other arrays empty.
+recall-22.legacy: The legacy scope shared reads team, and both reads all.
+recall-23.cut: One record of 5000 characters gives a summary of at most 4096 bytes that holds its heading and ends in dots.
+recall-23.order: Two short records give both headings and contents in order.
+recall-24: A summary cut inside four-byte emoji is valid Unicode of at most 4096 bytes.
+recall-25: A record stored with the legacy scope shared appears under team.
 """,
 )
 
 LIFECYCLE: Final = _read(
     "acceptance checks 26-32: commit, share, forget, cleanup",
     """
-? lifecycle-26.record: commit-insight of recent or tasks keeps id, createdAt and metadata, and makes it longterm without expiresAt and with a newer updatedAt.
-? lifecycle-26.key: The committed record stands under the same key, changed by one compare-and-set.
-? lifecycle-26.result: The result names previousCategory, previousScope and newScope.
-? lifecycle-27.personal: Commit with targetScope personal moves the record to the bucket of the user, recallable there and gone from private.
-? lifecycle-27.team: Commit with targetScope team is refused with VALIDATION_ERROR and changes nothing.
-? lifecycle-28.unknown: Commit of an unknown id, of an expired record, of another agent's or of the parent's is MEMORY_NOT_FOUND.
-? lifecycle-28.longterm: Commit of a longterm record is VALIDATION_ERROR.
-? lifecycle-28.core: Commit of a core record is CORE_PROTECTED.
-? lifecycle-28.personal: Commit of a personal recent record works.
-? lifecycle-28.content: newContent that is blank or of 40000 bytes is VALIDATION_ERROR and changes nothing.
-? lifecycle-29.share: Sharing a longterm record makes a team/learnings record with a new id, the same agentId, content and metadata, and fresh times.
-? lifecycle-29.gone: The original of a shared record is gone and another agent of the project sees the shared one.
-? lifecycle-29.keep: keepOriginal true, or the legacy keepPrivate true, keeps the original and says originalDeleted false.
-? lifecycle-30.recent: Sharing a recent record is INVALID_CATEGORY.
-? lifecycle-30.category: Sharing into a category that team does not hold is INVALID_CATEGORY.
-? lifecycle-30.unknown: Sharing an unknown id is MEMORY_NOT_FOUND.
-? lifecycle-30.core: Sharing a core record with neither keepOriginal nor force is CORE_PROTECTED.
-? lifecycle-31.own: forget of an own record says deleted true, and a second forget is MEMORY_NOT_FOUND.
-? lifecycle-31.core: forget of a core record without force is CORE_PROTECTED mentioning force=true, and with force it is gone.
-? lifecycle-31.foreign: forget of another agent's team or public record is ACCESS_DENIED.
-? lifecycle-31.malformed: forget of an id that is no UUID and names nothing is VALIDATION_ERROR.
-? lifecycle-32.evict: cleanup of 1005 recent and 503 tasks deletes the 8 oldest, with the expiry worker off.
-? lifecycle-32.expire-only: cleanup with expireOnly deletes none, and counts expired records apart and not towards the limits.
-? lifecycle-32.core: cleanup with 101 core memories reports it and deletes none of them.
-? lifecycle-32.failure: A failing deletion is reported while the rest proceeds.
-? lifecycle-32.owner: cleanup leaves other agents' records untouched.
+lifecycle-26.record: commit-insight of recent or tasks keeps id, createdAt and metadata, and makes it longterm without expiresAt and with a newer updatedAt.
+lifecycle-26.key: The committed record stands under the same key, changed by one compare-and-set.
+lifecycle-26.result: The result names previousCategory, previousScope and newScope.
+lifecycle-27.personal: Commit with targetScope personal moves the record to the bucket of the user, recallable there and gone from private.
+lifecycle-27.team: Commit with targetScope team is refused with VALIDATION_ERROR and changes nothing.
+lifecycle-28.unknown: Commit of an unknown id, of an expired record, of another agent's or of the parent's is MEMORY_NOT_FOUND.
+lifecycle-28.longterm: Commit of a longterm record is VALIDATION_ERROR.
+lifecycle-28.core: Commit of a core record is CORE_PROTECTED.
+lifecycle-28.personal: Commit of a personal recent record works.
+lifecycle-28.content: newContent that is blank or of 40000 bytes is VALIDATION_ERROR and changes nothing.
+lifecycle-29.share: Sharing a longterm record makes a team/learnings record with a new id, the same agentId, content and metadata, and fresh times.
+lifecycle-29.gone: The original of a shared record is gone and another agent of the project sees the shared one.
+lifecycle-29.keep: keepOriginal true, or the legacy keepPrivate true, keeps the original and says originalDeleted false.
+lifecycle-30.recent: Sharing a recent record is INVALID_CATEGORY.
+lifecycle-30.category: Sharing into a category that team does not hold is INVALID_CATEGORY.
+lifecycle-30.unknown: Sharing an unknown id is MEMORY_NOT_FOUND.
+lifecycle-30.core: Sharing a core record with neither keepOriginal nor force is CORE_PROTECTED.
+lifecycle-31.own: forget of an own record says deleted true, and a second forget is MEMORY_NOT_FOUND.
+lifecycle-31.core: forget of a core record without force is CORE_PROTECTED mentioning force=true, and with force it is gone.
+lifecycle-31.foreign: forget of another agent's team or public record is ACCESS_DENIED.
+lifecycle-31.malformed: forget of an id that is no UUID and names nothing is VALIDATION_ERROR.
+lifecycle-32.evict: cleanup of 1005 recent and 503 tasks deletes the 8 oldest, with the expiry worker off.
+lifecycle-32.expire-only: cleanup with expireOnly deletes none, and counts expired records apart and not towards the limits.
+lifecycle-32.core: cleanup with 101 core memories reports it and deletes none of them.
+lifecycle-32.failure: A failing deletion is reported while the rest proceeds.
+lifecycle-32.owner: cleanup leaves other agents' records untouched.
 """,
 )
 
 BULK: Final = _read(
     "acceptance checks 33-35: bulk",
     """
-? bulk-33.empty: remember-bulk of no memories gives zeros.
-? bulk-33.validate: One blank item among three with validate stores nothing and is VALIDATION_ERROR naming its index.
-? bulk-33.lenient: With validate false the two good items are stored and the bad one is reported with its index.
-? bulk-33.stop: With validate false and stopOnError a bad item at index 1 gives stored 1, failed 1, and the rest untouched.
-? bulk-34: Fifty valid and fifty invalid items without validation give stored 50, failed 50, fifty ids and exact indices.
-? bulk-34.atomic: With atomic true all items stand or none does, up to 1000, and it is refused unless all fall in one bucket.
-? bulk-35.errors: forget-bulk of a blank, a good and an unknown id deletes one and reports two with those ids.
-? bulk-35.stop: forget-bulk with stopOnError stops at the first failure.
-? bulk-35.core: forget-bulk deletes core memories only with force.
+bulk-33.empty: remember-bulk of no memories gives zeros.
+bulk-33.validate: One blank item among three with validate stores nothing and is VALIDATION_ERROR naming its index.
+bulk-33.lenient: With validate false the two good items are stored and the bad one is reported with its index.
+bulk-33.stop: With validate false and stopOnError a bad item at index 1 gives stored 1, failed 1, and the rest untouched.
+bulk-34: Fifty valid and fifty invalid items without validation give stored 50, failed 50, fifty ids and exact indices.
+bulk-34.atomic: With atomic true all items stand or none does, up to 1000, and it is refused unless all fall in one bucket.
+bulk-35.errors: forget-bulk of a blank, a good and an unknown id deletes one and reports two with those ids.
+bulk-35.stop: forget-bulk with stopOnError stops at the first failure.
+bulk-35.core: forget-bulk deletes core memories only with force.
 """,
 )
 
@@ -265,7 +265,7 @@ scenario-19: Scanner. <- scanner-46.types scanner-46.missed scanner-46.clean sca
 ? scenario-20: Metadata are the same after export and import, share and commit.
 scenario-21: The matrix of scopes and categories, and the default scopes. <- create-5 create-6.core create-6.shared create-7.legacy
 scenario-22: Limits. <- create-4.ascii create-4.bytes create-8 create-10.limit deliver-5.limits
-? scenario-23: Large sets of records are listed, filtered, exported and deleted.
+scenario-23: Large sets of records are listed, filtered, exported and deleted.
 scenario-24: Bulk writes beat single ones. <- deliver-11.bulk
 ? scenario-25: Parallel remember, forget and recall, races on one record, no deadlock.
 scenario-26: TCP and TLS. <- config-47.tls config-47.files
@@ -323,7 +323,7 @@ deliver-2.shared: nats-server.conf at the root passes nats-server -t and serves 
 ? deliver-3.cas: Every write is a compare-and-set with an operation id; a write whose answer was lost is read back and not doubled.
 ? deliver-3.ttl: The server erases by TTL, and editing a record keeps its expiry.
 ? deliver-3.markers: Markers of deletion, purge and expiry are told from values.
-? deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
+deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
 deliver-3.permissions: The per-agent broker permissions suffice for a server whose buckets an operator has created.
 deliver-3b.expire: The expiry worker erases expired records on a server without per-message TTL.
 deliver-3b.evict: The expiry worker evicts the oldest recent and tasks beyond their limits.
