@@ -5,7 +5,7 @@
 - `show`      results on a terminal, or as JSON
 - `memories`  remember, recall, get, forget
 - `files`     export, import
-- `migrate`   out of an older store
+- `migrate`   memories of an older store
 - `node`      the background node
 - `doctor`    what is configured, reached and wrong
 

@@ -2,43 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-import nats
 import pytest
 
-from pattern.testing.accounts import AccountPool, NatsAccount
-from tests.stories.served import C_LOCALE, environment
-
-
-class Shell:
-    """Runs `pattern-memory` in one folder against one broker."""
-
-    def __init__(self, home: Path, settings: dict[str, str]) -> None:
-        self._home = home
-        self._settings = settings
-
-    def run(self, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-        """Return what a command did."""
-        return subprocess.run(
-            [sys.executable, "-m", "pattern", *arguments],
-            input=text,
-            env=environment(self._home, {**self._settings, **settings}),
-            cwd=self._home,
-            capture_output=True,
-            timeout=60,
-            check=False,
-            encoding="utf-8",
-        )
-
-
-@pytest.fixture
-def shell(tmp_path: Path, nats_account: NatsAccount) -> Shell:
-    return Shell(tmp_path, {"NATS_URL": nats_account.url, "PATTERN_NODE": "off"})
+from pattern.testing.accounts import NatsAccount
+from tests.stories.served import C_LOCALE
+from tests.stories.shell import Shell
 
 
 @pytest.mark.requirement("deliver-9.cli")
@@ -143,31 +114,3 @@ def test_the_node_is_started_shown_and_stopped(tmp_path: Path) -> None:
     finally:
         assert shell.run("node", "stop").stdout == "The node has left.\n"
     assert shell.run("node", "status").returncode == 3
-
-
-@pytest.mark.requirement("deliver-7.migrate")
-async def test_memories_of_an_older_store_are_copied(shell: Shell, nats_accounts: AccountPool) -> None:
-    old = nats_accounts.take()
-    client = await nats.connect(old.url)  # pyright: ignore[reportUnknownMemberType] - nats-py leaves its keywords untyped
-    bucket = await client.jetstream().create_key_value(bucket="loom-pattern-default")  # pyright: ignore[reportUnknownMemberType]
-    record = {
-        "id": "3f0c2a9e-6a52-4c1d-9d57-0e2b7c6a1f10",
-        "agentId": "old-agent",
-        "projectId": "default",
-        "scope": "shared",
-        "category": "decisions",
-        "content": "kept from before",
-        "createdAt": "2026-01-02T03:00:00.000Z",
-        "updatedAt": "2026-01-02T03:00:00.000Z",
-        "version": 1,
-    }
-    await bucket.put(f"shared/decisions/{record['id']}", json.dumps(record).encode())
-    await client.close()
-
-    command = ("migrate", "--from", old.url, "--project", "default", "--agent", "old-agent")
-    planned = await asyncio.to_thread(shell.run, *command, "--dry-run")
-    assert "1 of 1 would be migrated" in planned.stdout, planned
-    assert "1 of 1 migrated" in (await asyncio.to_thread(shell.run, *command)).stdout
-    again = json.loads((await asyncio.to_thread(shell.run, *command, "--json")).stdout)
-    assert (again["migrated"], again["read"]) == (0, 1)
-    assert "kept from before" in (await asyncio.to_thread(shell.run, "recall")).stdout
