@@ -236,7 +236,7 @@ store-49.restart: Data survive a restart of the server.
 SCALE: Final = _read(
     "acceptance check 50: scale",
     """
-? scale-50: With 10000 records a filtered recall answers within 100 ms at the 95th percentile.
+scale-50: With 10000 records a filtered recall answers within 100 ms at the 95th percentile.
 """,
 )
 
@@ -260,14 +260,14 @@ scenario-14: Private isolation. <- isolation-41.private
 scenario-15: Team isolation. <- isolation-41.team lifecycle-31.foreign
 scenario-16: Personal memories across projects, the limit of 100 core memories counted over all of them. <- isolation-45 create-10.limit create-10.projects
 scenario-17: Rules of sub-agents. <- isolation-43.read isolation-43.change isolation-43.create
-? scenario-18: Expiry, driven by a clock of the test.
+scenario-18: Expiry, driven by a clock of the test.
 scenario-19: Scanner. <- scanner-46.types scanner-46.missed scanner-46.clean scanner-46.off
-? scenario-20: Metadata are the same after export and import, share and commit.
+scenario-20: Metadata are the same after export and import, share and commit.
 scenario-21: The matrix of scopes and categories, and the default scopes. <- create-5 create-6.core create-6.shared create-7.legacy
 scenario-22: Limits. <- create-4.ascii create-4.bytes create-8 create-10.limit deliver-5.limits
 scenario-23: Large sets of records are listed, filtered, exported and deleted.
 scenario-24: Bulk writes beat single ones. <- deliver-11.bulk
-? scenario-25: Parallel remember, forget and recall, races on one record, no deadlock.
+scenario-25: Parallel remember, forget and recall, races on one record, no deadlock.
 scenario-26: TCP and TLS. <- config-47.tls config-47.files
 ? scenario-27: WebSocket, and frames near 32 KB.
 scenario-28: Authentication and its precedence. <- config-47.environment config-47.url config-47.mixed
@@ -275,7 +275,7 @@ scenario-29: Routing to buckets, and persistence across restarts. <- store-49.ro
 ? scenario-30: Fifty invalid inputs over all tools, each with a code, the field and what is allowed, and nothing changed.
 scenario-31: Missing ids, delete and then import. <- lifecycle-28.unknown lifecycle-30.unknown lifecycle-31.malformed lesson-3.5.import
 scenario-32: An outage before, during and after a call, a kill amid a bulk write, a flapping connection.
-? scenario-33: Access control, the bulk tools included.
+scenario-33: Access control, the bulk tools included.
 scenario-34: Partial failures. <- bulk-33.lenient bulk-34 bulk-35.errors lifecycle-32.failure
 """,
 )
