@@ -23,17 +23,17 @@ COMMAND_S = 1800.0
 """Longest command: an import of the largest file."""
 
 
-def configured(*, quiet: bool = True) -> Settings:
+def configured() -> Settings:
     """Return the settings, and start logging: errors alone, unless more was asked for. Raises: InvalidInput.
 
     What goes wrong is the command's to tell; nobody should read it twice.
     """
     known = settings()
-    start_logging(known, default="ERROR" if quiet else None)
+    start_logging(known, default="ERROR")
     return known
 
 
-def with_engine(work: Callable[[Engine], Awaitable[T]]) -> T:
+def with_engine(work: Callable[[Engine], Awaitable[T]], known: Settings | None = None) -> T:
     """Return what `work` makes of the engine of who calls this command. Raises: LoomError."""
 
     async def run(service: Service) -> T:
@@ -41,12 +41,12 @@ def with_engine(work: Callable[[Engine], Awaitable[T]]) -> T:
             engine = await service.engine()
         return await work(engine)
 
-    return with_service(run)
+    return with_service(run, known)
 
 
-def with_service(work: Callable[[Service], Awaitable[T]]) -> T:
+def with_service(work: Callable[[Service], Awaitable[T]], known: Settings | None = None) -> T:
     """Return what `work` makes of the service, ready or not. Raises: LoomError."""
-    known = configured()
+    known = known or configured()
 
     async def run() -> T:
         failure: LoomError | TimeoutError
