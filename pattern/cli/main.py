@@ -12,6 +12,7 @@ from identity.errors import InvalidInput, LoomError, NotFound, Unavailable
 from pattern.cli.doctor import doctor
 from pattern.cli.files import export, import_
 from pattern.cli.memories import forget, get, recall, remember
+from pattern.cli.migrate import migrate
 from pattern.cli.node import node
 from pattern.version import VERSION
 
@@ -52,7 +53,7 @@ def commands() -> None:
     """All commands."""
 
 
-for command in (remember, recall, get, forget, export, import_, doctor, node):
+for command in (remember, recall, get, forget, export, import_, migrate, doctor, node):
     commands.add_command(command)
 
 

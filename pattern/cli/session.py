@@ -33,7 +33,7 @@ def configured(*, quiet: bool = True) -> Settings:
     return known
 
 
-def with_engine(work: Callable[[Engine], Awaitable[T]]) -> T:
+def with_engine(work: Callable[[Engine], Awaitable[T]], known: Settings | None = None) -> T:
     """Return what `work` makes of the engine of who calls this command. Raises: LoomError."""
 
     async def run(service: Service) -> T:
@@ -41,12 +41,12 @@ def with_engine(work: Callable[[Engine], Awaitable[T]]) -> T:
             engine = await service.engine()
         return await work(engine)
 
-    return with_service(run)
+    return with_service(run, known)
 
 
-def with_service(work: Callable[[Service], Awaitable[T]]) -> T:
+def with_service(work: Callable[[Service], Awaitable[T]], known: Settings | None = None) -> T:
     """Return what `work` makes of the service, ready or not. Raises: LoomError."""
-    known = configured()
+    known = known or configured()
 
     async def run() -> T:
         failure: LoomError | TimeoutError

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from identity.errors import NotFound
+from identity.errors import Conflict, NotFound, Unavailable
 from tests.laws.worlds import World, agent
 
 
@@ -62,3 +62,87 @@ async def test_fifty_at_once(world: World) -> None:
     async with world.enter() as me, asyncio.TaskGroup() as group:
         tasks = [group.create_task(me.remember(content=f"{n}")) for n in range(50)]
     assert len({task.result().memory_id for task in tasks}) == 50
+
+
+async def test_an_answer_that_is_lost_leaves_nothing_double(world: World) -> None:
+    async with world.enter() as me:
+        world.broker.fail_next("after", Unavailable("no answer"))
+        with pytest.raises(Unavailable):
+            await me.remember(content="x")
+        assert (await me.recall()).total <= 1  # the change may or may not have happened, and the error says so
+
+
+async def test_a_bulk_that_loses_the_broker_tells_what_it_stored(world: World) -> None:
+    async with world.enter() as me:
+        await me.recall()
+        items = [{"content": f"{n}"} for n in range(500)]
+        world.broker.fail_next("before", Unavailable("gone"), skip=1)
+        done = await me.remember_bulk(memories=items)
+        assert (done.stored, done.failed) == (200, 300)
+        assert {error.code for error in done.errors} == {"NATS_ERROR"}
+        assert done.memory_ids == [row["id"] for row in (await me.recall(limit=200)).private]
+        world.broker.fail_next("before", Unavailable("gone"))
+        with pytest.raises(Unavailable):
+            await me.remember_bulk(memories=items)
+
+
+async def test_a_bulk_without_batches_goes_one_by_one(world: World) -> None:
+    async with world.enter() as me:
+        await me.recall()
+        world.broker.fail_next("before", Conflict(key="k", expected=0, actual=1))
+        done = await me.remember_bulk(memories=[{"content": f"{n}"} for n in range(5)])
+        assert done.stored == 5
+
+
+async def test_a_forgotten_bulk_stops_where_the_broker_does(world: World) -> None:
+    async with world.enter() as me:
+        many = await me.remember_bulk(memories=[{"content": f"{n}"} for n in range(5)])
+        world.broker.fail_next("before", Unavailable("gone"))
+        with pytest.raises(Unavailable):
+            await me.forget_bulk(memory_ids=many.memory_ids)
+        assert (await me.recall()).total == 5
+
+
+async def test_a_cleanup_that_cannot_erase_one_erases_the_rest(world: World) -> None:
+    async with world.enter() as me:
+        await me.remember_bulk(memories=[{"content": f"{n}"} for n in range(3)])
+        world.clock.move(days=2)
+        await me.recall()
+        refused = Conflict(key="k", expected=1, actual=2)
+        for _ in range(2):  # the batch, and the first of them alone
+            world.broker.fail_next("before", refused)
+        done = await me.cleanup()
+        assert (done.expired, len(done.errors)) == (2, 1)
+
+
+async def test_relations_are_followed_both_ways(world: World) -> None:
+    async with world.enter() as me:
+        a = await me.remember(content="a", category="longterm")
+        b = await me.remember(content="b", category="decisions", metadata={"relatedTo": [a.memory_id]})
+        c = await me.remember(content="c", category="core", metadata={"relatedTo": [b.memory_id]})
+        near = await me.recall(related_to=a.memory_id)
+        assert [(row["id"], row["distance"]) for row in near.team] == [(b.memory_id, 1)]
+        far = await me.recall(related_to=[a.memory_id], depth=2, scopes=["personal"])
+        assert [(row["id"], row["distance"]) for row in far.personal] == [(c.memory_id, 2)]
+        assert far.total == 1
+
+
+async def test_health_counts_what_is_mine_and_what_i_see(world: World) -> None:
+    async with world.enter(agent("a")) as a, world.enter(agent("b")) as b:
+        await a.remember(content="x", category="decisions")
+        await b.remember(content="y", category="decisions")
+        await a.remember(content="z", category="core")
+        last = await a.remember(content="r")
+        await a.recall(at_least=last.position)
+        world.clock.move(days=2)
+        health = a.counts().as_json()
+        assert health["scopes"]["team"] == {
+            "visible": 2,
+            "own": 1,
+            "limit": 10_000,
+            "byCategory": {"decisions": 2},
+            "expired": 0,
+        }
+        assert health["scopes"]["private"]["expired"] == 1
+        assert health["core"] == {"private": 0, "personal": 1, "limit": 100}
+        assert health["view"]["state"] == "ready"

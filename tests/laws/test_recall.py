@@ -149,16 +149,13 @@ def naive(query: Query, rows: list[Row]) -> list[Row]:
 
 
 def related(query: Query, rows: list[Row]) -> dict[str, int]:
-    """Return distances by widening the circle one step at a time."""
-    links = {
-        frozenset((r.id, other))
-        for r in rows
-        if query.include_expired or r.expires >= NOW
-        for other in r.memory.related_to
-    }
+    """Return distances by widening the circle of live memories one step at a time."""
+    shown = [r for r in rows if query.include_expired or r.expires >= NOW]
+    live = {r.id for r in shown}
+    links = {frozenset((r.id, other)) for r in shown for other in r.memory.related_to}
     circle = dict.fromkeys(query.related_to, 0)
     for step in range(1, query.depth + 1):
-        edge = {other for link in links for other in link if link & circle.keys()}
+        edge = {other for link in links for other in link if link & circle.keys() and other in live}
         circle |= {ident: step for ident in edge if ident not in circle}
     return {ident: step for ident, step in circle.items() if step}
 

@@ -144,23 +144,23 @@ bulk-35.core: forget-bulk deletes core memories only with force.
 TRANSFER: Final = _read(
     "acceptance checks 36-40: export and import",
     """
-? transfer-36.envelope: An export is the envelope of format 1.0 with its five fields, and bytes equals the size of the file.
-? transfer-36.path: The default name is memories-backup-{time}.json, and a relative path is resolved inside the allowed directory.
-? transfer-36.filters: since, category and scope of an export are combined, and expired records come only with includeExpired.
-? transfer-36.personal: An export holds personal memories.
-? transfer-36.date: A bad since of an export is VALIDATION_ERROR.
-? transfer-37.in: A file written by Pattern 0.4.0 imports fully.
-? transfer-37.out: Our file passes the structural rules of Pattern's importer.
-? transfer-37.round: Export, wipe and import give identical records.
-? transfer-38.again: A second import skips all, with messages that name the id and overwriteExisting.
-? transfer-38.overwrite: With overwriteExisting all are imported.
-? transfer-38.strict: With skipInvalid false the import stops with an error at the first bad record.
-? transfer-39.fatal: Bad JSON, a missing envelope field, a missing file and a directory are VALIDATION_ERROR.
-? transfer-39.version: Version 9.9 is imported with a warning, and an empty list gives zeros.
-? transfer-39.null: A null element is one skipped item, not a crash.
-? transfer-40.owner: A record of another agent's private space or another project is refused, or re-owned by the explicit option, never written into someone else's space.
-? transfer-40.size: Oversized content in a file is invalid.
-? transfer-40.category: The same id present under another category or scope is reported as existing.
+transfer-36.envelope: An export is the envelope of format 1.0 with its five fields, and bytes equals the size of the file.
+transfer-36.path: The default name is memories-backup-{time}.json, and a relative path is resolved inside the allowed directory.
+transfer-36.filters: since, category and scope of an export are combined, and expired records come only with includeExpired.
+transfer-36.personal: An export holds personal memories.
+transfer-36.date: A bad since of an export is VALIDATION_ERROR.
+transfer-37.in: A file written by Pattern 0.4.0 imports fully.
+transfer-37.out: Our file passes the structural rules of Pattern's importer.
+transfer-37.round: Export, wipe and import give identical records.
+transfer-38.again: A second import skips all, with messages that name the id and overwriteExisting.
+transfer-38.overwrite: With overwriteExisting all are imported.
+transfer-38.strict: With skipInvalid false the import stops with an error at the first bad record.
+transfer-39.fatal: Bad JSON, a missing envelope field, a missing file and a directory are VALIDATION_ERROR.
+transfer-39.version: Version 9.9 is imported with a warning, and an empty list gives zeros.
+transfer-39.null: A null element is one skipped item, not a crash.
+transfer-40.owner: A record of another agent's private space or another project is refused, or re-owned by the explicit option, never written into someone else's space.
+transfer-40.size: Oversized content in a file is invalid.
+transfer-40.category: The same id present under another category or scope is reported as existing.
 """,
 )
 
@@ -174,7 +174,7 @@ ISOLATION: Final = _read(
 isolation-42.vectors: Identities are derived as the published hash vectors say.
 isolation-42.stable: A sub-agent's id is the same whether or not Warp registered it first.
 ? isolation-43.read: A sub-agent recalls its parent's recent, tasks and longterm, and never its core, private or personal.
-? isolation-43.change: A sub-agent cannot forget, commit or share its parent's memories.
+isolation-43.change: A sub-agent cannot forget, commit or share its parent's memories.
 ? isolation-43.create: A sub-agent creates its own private, personal, team and public memories.
 isolation-44.wait: Without a reachable identity store the ten documented attempts wait n times 100 ms, 5.5 s in all, then read a last time.
 isolation-44.absent: An absent identity record is an answer: the same derivation enrols it at once; in Warp mode it is a clear error to the client instead of an exit.
@@ -255,7 +255,7 @@ scenario-09: Priority. <- recall-18.min recall-18.max recall-18.range
 scenario-10: Dates. <- recall-19.since recall-19.bounds recall-19.garbage
 scenario-11: Search in content. <- recall-20.case recall-20.literal
 scenario-12: Filters combined. <- recall-21 recall-22.scopes
-? scenario-13: A thousand records, corrupt files, unknown versions, concurrent exports, wipe and restore.
+scenario-13: A thousand records, corrupt files, unknown versions, concurrent exports, wipe and restore.
 scenario-14: Private isolation. <- isolation-41.private
 scenario-15: Team isolation. <- isolation-41.team lifecycle-31.foreign
 scenario-16: Personal memories across projects, the limit of 100 core memories counted over all of them. <- isolation-45 create-10.limit create-10.projects
@@ -286,9 +286,9 @@ LESSONS: Final = _read(
 ? lesson-3.1.creates: Eight processes writing a thousand memories each while the node is killed and restarted lose no acknowledged write and double none.
 ? lesson-3.1.updates: Of 500 contended updates as many stand as were acknowledged, and every loser is shown the current value and revision.
 ? lesson-3.2: Twenty servers started together over one store can all write.
-? lesson-3.5.gone: A forgotten memory is gone from get and recall in every process within a second, and still after its view is rebuilt.
-? lesson-3.5.import: An older export does not bring a forgotten memory back, unless overwriteExisting says so.
-? lesson-3.5.reconnect: A process that was away when a memory was forgotten does not show it after it reconnects.
+lesson-3.5.gone: A forgotten memory is gone from get and recall in every process within a second, and still after its view is rebuilt.
+lesson-3.5.import: An older export does not bring a forgotten memory back, unless overwriteExisting says so.
+lesson-3.5.reconnect: A process that was away when a memory was forgotten does not show it after it reconnects.
 ? lesson-3.7: Over every verb, error texts and counts included, no agent sees what the visibility table denies it, in fuzzed calls.
 lesson-3.8.orphans: Killing the parent with SIGKILL leaves no server behind.
 lesson-3.8.memory: The memory of a server at 10000 records is bounded and printed by the benchmark.
@@ -301,7 +301,7 @@ lesson-3.15.input: Lone surrogates and NUL in any input give a clear error and n
 ? lesson-3.17.stored: Stored times are aware UTC; a naive date is read in the stated zone.
 ? lesson-3.17.zones: The time-related tests pass under TZ=Asia/Kolkata and TZ=America/New_York.
 ? lesson-3.22.promote: A sub-agent's private memories stay its own until it shares them.
-? lesson-3.23.version: A record carries its schema version, and one of an unknown version is counted and reported, never guessed at.
+lesson-3.23.version: A record carries its schema version, and one of an unknown version is counted and reported, never guessed at.
 ? lesson-3.23.rebuild: A view is rebuilt from the log and equals the fold of it under restarts, duplicates and any interleaving.
 """,
 )
@@ -321,7 +321,7 @@ deliver-2.commands: node start, stop, status and logs do what they say.
 ? deliver-2.faults: An unwritable state directory, a taken port and a corrupt store each give an error that says what to do.
 deliver-2.shared: nats-server.conf at the root passes nats-server -t and serves the tools.
 ? deliver-3.cas: Every write is a compare-and-set with an operation id; a write whose answer was lost is read back and not doubled.
-? deliver-3.ttl: The server erases by TTL, and editing a record keeps its expiry.
+deliver-3.ttl: The server erases by TTL, and editing a record keeps its expiry.
 ? deliver-3.markers: Markers of deletion, purge and expiry are told from values.
 deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
 deliver-3.permissions: The per-agent broker permissions suffice for a server whose buckets an operator has created.
@@ -333,21 +333,21 @@ deliver-3b.moves: The expiry worker finishes an interrupted move.
 deliver-4.enrol: Our own identity records are made once per host and overwrite nobody's.
 deliver-4.git: projectIdFrom git gives every clone of one remote the same project.
 deliver-5.tools: The sixteen tools are listed with an output schema and annotations.
-? deliver-5.limits: A full space is STORAGE_FULL on every path that creates.
-? deliver-5.get: get-memory reads one memory by its id.
-? deliver-5.update: update-memory by the creator with the expected revision changes it; a loser gets the current revision and content.
-? deliver-5.ttl: remember with ttlSeconds expires then.
-? deliver-5.pages: Recall gives total, hasMore and a cursor that pages through every record once.
-? deliver-5.any: tagsAny selects records that hold one of the tags.
-? deliver-5.related: relatedTo follows relations to a depth, through visible records alone.
+deliver-5.limits: A full space is STORAGE_FULL on every path that creates.
+deliver-5.get: get-memory reads one memory by its id.
+deliver-5.update: update-memory by the creator with the expected revision changes it; a loser gets the current revision and content.
+deliver-5.ttl: remember with ttlSeconds expires then.
+deliver-5.pages: Recall gives total, hasMore and a cursor that pages through every record once.
+deliver-5.any: tagsAny selects records that hold one of the tags.
+deliver-5.related: relatedTo follows relations to a depth, through visible records alone.
 deliver-5.structured: Results carry ids and revisions as structured content beside the text, and errors carry code, message and details.
 deliver-5.progress: Bulk, import and export report progress.
-? deliver-6.fold: A server answers recall from its own view, which equals the fold of the log.
-? deliver-6.own: A read after a write in the same process sees it, and atLeast does the same for another process.
-? deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.
-? deliver-6.resume: A server that reconnects resumes at once from where it was.
-? deliver-7.migrate: migrate reads a live store of the old layout, both personal prefixes and legacy scopes, with a dry run and a report.
-? deliver-7.files: Files are read and written under the allowed directory alone, symlinks and parents included.
+deliver-6.fold: A server answers recall from its own view, which equals the fold of the log.
+deliver-6.own: A read after a write in the same process sees it, and atLeast does the same for another process.
+deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.
+deliver-6.resume: A server that reconnects resumes at once from where it was.
+deliver-7.migrate: migrate reads a live store of the old layout, both personal prefixes and legacy scopes, with a dry run and a report.
+deliver-7.files: Files are read and written under the allowed directory alone, symlinks and parents included.
 deliver-8.secrets: No password stands in logs, health or errors.
 deliver-9.cli: remember, recall, export, import and doctor work on a terminal and with --json, with meaningful exit codes.
 deliver-9.light: The stdio path imports no command-line library and nothing heavy.

@@ -3,40 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from pattern.testing.accounts import NatsAccount
-from tests.stories.served import C_LOCALE, environment
-
-
-class Shell:
-    """Runs `pattern-memory` in one folder against one broker."""
-
-    def __init__(self, home: Path, settings: dict[str, str]) -> None:
-        self._home = home
-        self._settings = settings
-
-    def run(self, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-        """Return what a command did."""
-        return subprocess.run(
-            [sys.executable, "-m", "pattern", *arguments],
-            input=text,
-            env=environment(self._home, {**self._settings, **settings}),
-            cwd=self._home,
-            capture_output=True,
-            timeout=60,
-            check=False,
-            encoding="utf-8",
-        )
-
-
-@pytest.fixture
-def shell(tmp_path: Path, nats_account: NatsAccount) -> Shell:
-    return Shell(tmp_path, {"NATS_URL": nats_account.url, "PATTERN_NODE": "off"})
+from tests.stories.served import C_LOCALE
+from tests.stories.shell import Shell
 
 
 @pytest.mark.requirement("deliver-9.cli")
