@@ -318,7 +318,7 @@ deliver-2.idle: The node leaves when no client has been there for the idle time,
 deliver-2.commands: node start, stop, status and logs do what they say.
 deliver-2.killed: A node killed with SIGKILL takes its nats-server with it, and servers resume on a new one without a call of the user.
 ? deliver-2.upgrade: A client newer than the node asks it to drain and takes over.
-? deliver-2.faults: An unwritable state directory, a taken port and a corrupt store each give an error that says what to do.
+deliver-2.faults: An unwritable state directory, a taken port and a corrupt store each give an error that says what to do.
 deliver-2.shared: nats-server.conf at the root passes nats-server -t and serves the tools.
 deliver-3.cas: Every write is a compare-and-set with an operation id; a write whose answer was lost is read back and not doubled.
 deliver-3.ttl: The server erases by TTL, and editing a record keeps its expiry.
