@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from identity.errors import Conflict, NotFound, Unavailable
+from identity.errors import Conflict, InvalidInput, NotFound, Unavailable
+from identity.keys import project_bucket, user_bucket
 from tests.laws.worlds import World, agent
 
 
@@ -146,3 +147,84 @@ async def test_health_counts_what_is_mine_and_what_i_see(world: World) -> None:
         assert health["scopes"]["private"]["expired"] == 1
         assert health["core"] == {"private": 0, "personal": 1, "limit": 100}
         assert health["view"]["state"] == "ready"
+
+
+@pytest.mark.parametrize("verb", ["commit", "share", "forget"])
+async def test_a_change_that_is_always_overtaken_gives_up(world: World, verb: str) -> None:
+    async with world.enter() as me:
+        category = "recent" if verb == "commit" else "longterm"
+        one = await me.remember(content="x", category=category)
+        for _ in range(3):
+            world.broker.fail_next("before", Conflict(key="k", expected=1, actual=2))
+        with pytest.raises(Conflict):
+            await getattr(me, verb)(memory_id=one.memory_id)
+        assert (await me.get(memory_id=one.memory_id)).memory["revision"] == one.revision
+        await getattr(me, verb)(memory_id=one.memory_id)
+
+
+async def test_a_move_whose_source_changed_is_undone_and_made_again(world: World) -> None:
+    async with world.enter() as me:
+        one = await me.remember(content="x")
+        project = project_bucket(agent().project_id)
+        world.broker.fail_next("before", Conflict(key="k", expected=1, actual=2), bucket=project)
+        done = await me.commit(memory_id=one.memory_id, target_scope="personal")
+        assert done.warnings is None
+        assert (await me.recall()).counts.personal == 1
+        assert (await me.recall()).total == 1
+
+
+async def test_a_target_that_is_taken_is_told(world: World) -> None:
+    async with world.enter() as me:
+        one = await me.remember(content="x")
+        user = world.broker.buckets[user_bucket(agent().user_id)]
+        user.plant(f"personal.user.m.{one.memory_id}", b"unreadable")
+        with pytest.raises(Conflict, match="in the way"):
+            await me.commit(memory_id=one.memory_id, target_scope="personal")
+        assert (await me.recall()).private[0]["content"] == "x"
+
+
+async def test_a_bulk_that_stops_does_nothing_after_the_failure(world: World) -> None:
+    async with world.enter() as me:
+        await me.recall()
+        refused = Conflict(key="k", expected=0, actual=1)
+        world.broker.fail_next("before", refused)  # the batch
+        world.broker.fail_next("before", refused, skip=1)  # the second of them alone
+        done = await me.remember_bulk(memories=[{"content": f"{n}"} for n in range(5)], stop_on_error=True)
+        assert (done.stored, [error.index for error in done.errors]) == (1, [1])
+        world.broker.fail_next("before", refused)
+        world.broker.fail_next("before", Unavailable("gone"), skip=2)
+        done = await me.remember_bulk(memories=[{"content": f"{n}"} for n in range(5)])
+        assert (done.stored, [error.index for error in done.errors]) == (2, [2, 3, 4])
+        assert (await me.recall()).total == 3
+
+
+async def test_a_cleanup_leaves_what_somebody_has_changed_or_erased(world: World) -> None:
+    async with world.enter() as me:
+        ids = (await me.remember_bulk(memories=[{"content": f"{n}"} for n in range(3)])).memory_ids
+        await me.recall()
+        world.clock.move(days=2)
+        bucket = world.broker.buckets[project_bucket(agent().project_id)]
+        with world.broker.hold():
+            bucket.erase(f"agents.{'a' * 32}.m.{ids[0]}")
+            bucket.plant(f"agents.{'a' * 32}.m.{ids[1]}", b"changed")
+            done = await me.cleanup()
+        assert (done.expired, len(done.errors)) == (1, 1)
+        assert ids[1] in done.errors[0]
+
+
+async def test_bad_arguments_of_bulks_are_told_by_index(world: World) -> None:
+    async with world.enter() as me:
+        with pytest.raises(InvalidInput) as refused:
+            await me.remember_bulk(
+                memories=[{"content": f"{n}"} for n in range(3)] + [5, None, "x", [], {}, {"content": 1}]
+            )
+        assert [bad["index"] for bad in refused.value.details["validationErrors"]] == [3, 4, 5, 6, 7, 8]
+        assert "and 1 more" in refused.value.message
+        told: list[str] = []
+
+        async def progress(done: float, total: float | None, message: str) -> None:
+            told.append(message)
+
+        await me.remember_bulk(memories=[{"content": "x"}], atomic=True, progress=progress)
+        assert (await me.remember_bulk(memories=[], atomic=True)).stored == 0
+        assert told == ["1 of 1"]

@@ -239,6 +239,7 @@ def test_a_limit_is_a_number(limit: object) -> None:
         ("both", tuple(Scope)),
         (["public", "private"], (Scope.PRIVATE, Scope.PUBLIC)),
         (["user"], (Scope.PERSONAL,)),
+        (["team", "both"], tuple(Scope)),
     ],
 )
 def test_scopes_of_all_ages_are_understood(scopes: object, found: tuple[Scope, ...]) -> None:
@@ -332,3 +333,12 @@ def test_a_summary_of_emoji_is_whole() -> None:
     assert text.startswith("## tasks\n😀")
     assert text.endswith("😀...")
     assert 4080 < len(text.encode()) <= 4096
+
+
+def test_a_cut_gives_up_on_endless_clusters() -> None:
+    assert len(cut("a" + "\u0301" * 400, 301).encode()) == 301
+    assert cut("\u0301" * 10, 5) == ""
+
+
+def test_one_category_needs_no_list() -> None:
+    assert clean_query(RawQuery(categories="core"), LIMITS, UTC).categories == (Category.CORE,)

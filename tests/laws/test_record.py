@@ -160,6 +160,11 @@ def test_a_date_alone_is_its_first_moment() -> None:
     assert date_argument("since", " 2026-01-02 ", zone) == millis(datetime(2026, 1, 1, 22, tzinfo=UTC))
 
 
+def test_a_naive_time_needs_a_zone() -> None:
+    with pytest.raises(ValueError, match="time zone"):
+        parse_iso("2026-01-01")
+
+
 # --- positions --------------------------------------------------------------------------------------------------------
 
 
@@ -221,6 +226,8 @@ def test_metadata_that_is_odd_is_refused() -> None:
     ):
         with pytest.raises(InvalidInput):
             check.clean_metadata(bad, LIMITS)
+    with pytest.raises(InvalidInput):
+        check.clean_metadata({"relatedTo": ["x"] * 101}, LIMITS)
     assert check.clean_metadata({"priority": 2.0}, LIMITS) == {"priority": 2}
 
 
@@ -267,3 +274,8 @@ def test_the_server_erases_a_grace_after_the_end(ttl_s: int, passed_ms: int) -> 
     erased_ms = passed_ms + left * 1000
     end_ms = max(ttl_s * 1000 + LIMITS.ttl_grace_s * 1000, passed_ms + 1000)
     assert end_ms <= erased_ms < end_ms + 1000
+
+
+@pytest.mark.parametrize(("asked", "kind"), [(None, "learnings"), ("decisions", "decisions")])
+def test_a_share_has_a_team_category(asked: object, kind: str) -> None:
+    assert plan.share_category(asked) == kind

@@ -291,7 +291,7 @@ lesson-3.5.import: An older export does not bring a forgotten memory back, unles
 lesson-3.5.reconnect: A process that was away when a memory was forgotten does not show it after it reconnects.
 ? lesson-3.7: Over every verb, error texts and counts included, no agent sees what the visibility table denies it, in fuzzed calls.
 lesson-3.8.orphans: Killing the parent with SIGKILL leaves no server behind.
-? lesson-3.8.memory: The memory of a server at 10000 records is bounded and printed by the benchmark.
+lesson-3.8.memory: The memory of a server at 10000 records is bounded and printed by the benchmark.
 lesson-3.11: The server answers initialize and tools/list before it connects, starts a node or folds a log.
 lesson-3.12: stdout is kept for the protocol from the first byte, whatever a dependency prints.
 lesson-3.13.flat: Every tool's schema is a flat object: no anyOf, oneOf or allOf at the root, no reference, arrays typed.
@@ -352,8 +352,8 @@ deliver-8.secrets: No password stands in logs, health or errors.
 deliver-9.cli: remember, recall, export, import and doctor work on a terminal and with --json, with meaningful exit codes.
 deliver-9.light: The stdio path imports no command-line library and nothing heavy.
 deliver-10.plugin: The pytest plugin of the distribution gives a project of others servers, isolated buckets, agents, a cluster, kill and restart.
-? deliver-11.bulk: One remember-bulk of 1000 is at least five times faster than 1000 single calls over the same door.
-? deliver-11.bench: The benchmark command prints a table and writes JSON.
+deliver-11.bulk: One remember-bulk of 1000 is at least five times faster than 1000 single calls over the same door.
+deliver-11.bench: The benchmark command prints a table and writes JSON.
 shown-kill: kill -9 of server, node and nats-server in any order loses nothing, leaves nothing running, and the next start works.
 ? shown-credentials: The tool suite passes under per-agent broker credentials, and a raw client with another agent's credentials fails on the keys.
 shown-clients: The SDK's in-memory and stdio clients list and call every tool, in both eras of the protocol.
