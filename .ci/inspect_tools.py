@@ -1,6 +1,6 @@
 """Lists and calls every tool through the inspector's command line, and checks what it hands back.
 
-    python3 inspect_tools.py INSPECTOR SERVER TOOLS_JSON
+python3 inspect_tools.py INSPECTOR SERVER TOOLS_JSON
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main(inspector: str, server: str, path: str) -> None:
     core = client.call("core-memory", content="inspected for ever")
     expect(client.call("commit-insight", memoryId=insight["memoryId"])["newScope"], "private")
     shared = client.call("share-learning", memoryId=insight["memoryId"])
-    expect(shared["originalDeleted"], True)
+    expect(shared["originalDeleted"], wanted=True)
     bulk = client.call("remember-bulk", memories=[{"content": "first of two"}, {"content": "second of two"}])
     expect(bulk["stored"], 2)
     seen = client.call("get-memory", memoryId=task["memoryId"])["memory"]
@@ -74,8 +74,8 @@ def main(inspector: str, server: str, path: str) -> None:
     recalled = client.call("recall-context", tags=["inspected"])
     expect([memory["id"] for memory in recalled["team"]], [shared["teamMemoryId"]])
     expect(client.call("export-memories", outputPath="inspected.json")["exported"], 6)
-    expect(client.call("import-memories", inputPath="inspected.json")["skipped"] >= 0, True)
-    expect(client.call("forget", memoryId=core["memoryId"], force=True)["deleted"], True)
+    expect(client.call("import-memories", inputPath="inspected.json")["skipped"], 6)
+    expect(client.call("forget", memoryId=core["memoryId"], force=True)["deleted"], wanted=True)
     expect(client.call("forget-bulk", memoryIds=[*bulk["memoryIds"], str(uuid.uuid4())])["deleted"], 2)
     expect(client.call("cleanup")["deleted"], 0)
     expect(client.call("get-memory", memoryId=learning["memoryId"])["memory"]["content"], "learned while inspecting")

@@ -73,7 +73,9 @@ COMMIT = Tool(
     params={
         "memoryId": memory_id(),
         "newContent": content("Better wording; left out, the text stays."),
-        "targetScope": Shape(type="string", enum=("private", "personal"), about="Where it goes; left out, it stays where it is."),
+        "targetScope": Shape(
+            type="string", enum=("private", "personal"), about="Where it goes; left out, it stays where it is."
+        ),
     },
     required=("memoryId",),
     result=Committed,
@@ -135,7 +137,9 @@ UPDATE = Tool(
         "expectedRevision": Shape(type="integer", minimum=1, about="`revision` that you read."),
         "content": content("New text; left out, it stays."),
         "metadata": METADATA,
-        "category": Shape(type="string", enum=CATEGORIES, about="New kind, one that its scope holds; left out, it stays."),
+        "category": Shape(
+            type="string", enum=CATEGORIES, about="New kind, one that its scope holds; left out, it stays."
+        ),
         "ttlSeconds": TTL,
     },
     required=("memoryId", "expectedRevision"),

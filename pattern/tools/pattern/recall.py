@@ -62,7 +62,9 @@ RECALL = Tool(
         "search": Shape(type="string", about="Text that the content must contain, upper or lower case."),
         "tags": many("Must have all of these."),
         "tagsAny": many("Must have one of these."),
-        "minPriority": Shape(type="integer", enum=(1, 2, 3), default=1, about="Priority 1 is high; 2 stands where none is."),
+        "minPriority": Shape(
+            type="integer", enum=(1, 2, 3), default=1, about="Priority 1 is high; 2 stands where none is."
+        ),
         "maxPriority": Shape(type="integer", enum=(1, 2, 3), default=3, about="1 for high priority alone."),
         "since": moment("Updated after this."),
         "createdAfter": moment("Inclusive."),
