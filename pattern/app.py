@@ -23,6 +23,7 @@ import msgspec
 
 from identity.config import read_config
 from identity.errors import InvalidInput, LoomError
+from identity.ports import Clock
 from pattern.server.lifetime import leave, on_signals, watch_parent
 from pattern.settings import Settings, from_environment
 from pattern.version import VERSION
@@ -91,13 +92,19 @@ def serve_stdio(profile: str, stdin: BinaryIO, stdout: BinaryIO, *, parent: int)
     leave(0)
 
 
-def server_of(known: Settings, profile: str = "full") -> Server[Backend]:
+def server_of(known: Settings, profile: str = "full", *, clock: Clock | None = None) -> Server[Backend]:
     """Return the MCP server of these settings, for any transport; each run of it brings up a service of its own."""
     from pattern.server.handlers import build
     from pattern.service import running
     from pattern.tools.pattern import TOOLS
 
-    return build(TOOLS, lambda: running(known), name=NAMES[profile], version=VERSION, instructions=INSTRUCTIONS)
+    return build(
+        TOOLS,
+        lambda: running(known, clock=clock),
+        name=NAMES[profile],
+        version=VERSION,
+        instructions=INSTRUCTIONS,
+    )
 
 
 def run_node() -> int:

@@ -135,10 +135,19 @@ async def erase_copies(door: Door, row: Row, *, force: bool) -> tuple[Category, 
 
     Raises: as `forget`.
     """
+    records = door.projection.records
     category, written = row.memory.category, None
-    for copy in door.projection.records.copies(row.id) or [row]:
-        category, last = await _erase(door, copy, force=force)
-        written = last or written
+    copies = records.copies(row.id) or [row]
+    for _ in range(TRIES):
+        for copy in copies:
+            category, last = await _erase(door, copy, force=force)
+            written = last or written
+        if written is not None:
+            break
+        # Somebody was quicker. That may have been a move, and then the memory lives on under another key.
+        await door.projection.sync()
+        if not (copies := records.copies(row.id)):
+            break
     return category, written
 
 

@@ -236,7 +236,7 @@ store-49.restart: Data survive a restart of the server.
 SCALE: Final = _read(
     "acceptance check 50: scale",
     """
-? scale-50: With 10000 records a filtered recall answers within 100 ms at the 95th percentile.
+scale-50: With 10000 records a filtered recall answers within 100 ms at the 95th percentile.
 """,
 )
 
@@ -260,14 +260,14 @@ scenario-14: Private isolation. <- isolation-41.private
 scenario-15: Team isolation. <- isolation-41.team lifecycle-31.foreign
 scenario-16: Personal memories across projects, the limit of 100 core memories counted over all of them. <- isolation-45 create-10.limit create-10.projects
 scenario-17: Rules of sub-agents. <- isolation-43.read isolation-43.change isolation-43.create
-? scenario-18: Expiry, driven by a clock of the test.
+scenario-18: Expiry, driven by a clock of the test.
 scenario-19: Scanner. <- scanner-46.types scanner-46.missed scanner-46.clean scanner-46.off
-? scenario-20: Metadata are the same after export and import, share and commit.
+scenario-20: Metadata are the same after export and import, share and commit.
 scenario-21: The matrix of scopes and categories, and the default scopes. <- create-5 create-6.core create-6.shared create-7.legacy
 scenario-22: Limits. <- create-4.ascii create-4.bytes create-8 create-10.limit deliver-5.limits
 scenario-23: Large sets of records are listed, filtered, exported and deleted.
 scenario-24: Bulk writes beat single ones. <- deliver-11.bulk
-? scenario-25: Parallel remember, forget and recall, races on one record, no deadlock.
+scenario-25: Parallel remember, forget and recall, races on one record, no deadlock.
 scenario-26: TCP and TLS. <- config-47.tls config-47.files
 ? scenario-27: WebSocket, and frames near 32 KB.
 scenario-28: Authentication and its precedence. <- config-47.environment config-47.url config-47.mixed
@@ -275,7 +275,7 @@ scenario-29: Routing to buckets, and persistence across restarts. <- store-49.ro
 ? scenario-30: Fifty invalid inputs over all tools, each with a code, the field and what is allowed, and nothing changed.
 scenario-31: Missing ids, delete and then import. <- lifecycle-28.unknown lifecycle-30.unknown lifecycle-31.malformed lesson-3.5.import
 scenario-32: An outage before, during and after a call, a kill amid a bulk write, a flapping connection.
-? scenario-33: Access control, the bulk tools included.
+scenario-33: Access control, the bulk tools included.
 scenario-34: Partial failures. <- bulk-33.lenient bulk-34 bulk-35.errors lifecycle-32.failure
 """,
 )
@@ -291,7 +291,7 @@ lesson-3.5.import: An older export does not bring a forgotten memory back, unles
 lesson-3.5.reconnect: A process that was away when a memory was forgotten does not show it after it reconnects.
 ? lesson-3.7: Over every verb, error texts and counts included, no agent sees what the visibility table denies it, in fuzzed calls.
 lesson-3.8.orphans: Killing the parent with SIGKILL leaves no server behind.
-? lesson-3.8.memory: The memory of a server at 10000 records is bounded and printed by the benchmark.
+lesson-3.8.memory: The memory of a server at 10000 records is bounded and printed by the benchmark.
 lesson-3.11: The server answers initialize and tools/list before it connects, starts a node or folds a log.
 lesson-3.12: stdout is kept for the protocol from the first byte, whatever a dependency prints.
 lesson-3.13.flat: Every tool's schema is a flat object: no anyOf, oneOf or allOf at the root, no reference, arrays typed.
@@ -352,8 +352,8 @@ deliver-8.secrets: No password stands in logs, health or errors.
 deliver-9.cli: remember, recall, export, import and doctor work on a terminal and with --json, with meaningful exit codes.
 deliver-9.light: The stdio path imports no command-line library and nothing heavy.
 deliver-10.plugin: The pytest plugin of the distribution gives a project of others servers, isolated buckets, agents, a cluster, kill and restart.
-? deliver-11.bulk: One remember-bulk of 1000 is at least five times faster than 1000 single calls over the same door.
-? deliver-11.bench: The benchmark command prints a table and writes JSON.
+deliver-11.bulk: One remember-bulk of 1000 is at least five times faster than 1000 single calls over the same door.
+deliver-11.bench: The benchmark command prints a table and writes JSON.
 shown-kill: kill -9 of server, node and nats-server in any order loses nothing, leaves nothing running, and the next start works.
 ? shown-credentials: The tool suite passes under per-agent broker credentials, and a raw client with another agent's credentials fails on the keys.
 shown-clients: The SDK's in-memory and stdio clients list and call every tool, in both eras of the protocol.
