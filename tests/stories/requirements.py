@@ -289,7 +289,7 @@ LESSONS: Final = _read(
 ? lesson-3.5.gone: A forgotten memory is gone from get and recall in every process within a second, and still after its view is rebuilt.
 lesson-3.5.import: An older export does not bring a forgotten memory back, unless overwriteExisting says so.
 ? lesson-3.5.reconnect: A process that was away when a memory was forgotten does not show it after it reconnects.
-? lesson-3.7: Over every verb, error texts and counts included, no agent sees what the visibility table denies it, in fuzzed calls.
+lesson-3.7: Over every verb, error texts and counts included, no agent sees what the visibility table denies it, in fuzzed calls.
 lesson-3.8.orphans: Killing the parent with SIGKILL leaves no server behind.
 ? lesson-3.8.memory: The memory of a server at 10000 records is bounded and printed by the benchmark.
 lesson-3.11: The server answers initialize and tools/list before it connects, starts a node or folds a log.
