@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import secrets
 from collections import Counter
 from collections.abc import AsyncGenerator
@@ -56,6 +57,11 @@ CAST = {
 BUCKETS = sorted({GLOBAL} | {who.project_bucket for who in CAST.values()} | {who.user_bucket for who in CAST.values()})
 
 
+MARKER = r"mk[0-9a-f]{12}"
+NONE: frozenset[str] = frozenset()
+UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+
 class Leak(AssertionError):
     """Somebody was told what it may not see."""
 
@@ -69,6 +75,8 @@ class Player:
         self.files = files
         self.id = agent.caller.agent_id
         self.personal = "user" if who.subagent is None else f"type=3A{who.subagent}"
+        self.version = -1
+        """Of the world, when this player last heard of everything."""
         self.itself = f"{self.id} {who.agent} {who.project} {who.user} {files}"
 
     @property
@@ -120,20 +128,34 @@ class World:
         self.calls = 0
         self.held: dict[Address, dict[str, Any]] = {}
         self.last: dict[str, int] = {}
+        """Of each bucket the number of its last change."""
+        self.version = 0
+        """Grows with every change of any bucket."""
         self._raw = raw
-        self._secrets: set[str] = {word for p in players.values() for word in p.itself.split()[:4]}
-        self._markers: set[str] = set()
+        self._values: dict[Address, bytes] = {}
+        self._words: dict[Address, frozenset[str]] = {}
+        names = {word for player in players.values() for word in player.itself.split()[:4]}
+        self._ever = names
+        """Every secret there is; what was forgotten stays one."""
+        self._secret = re.compile("|".join([MARKER, UUID, *map(re.escape, sorted(names, key=len, reverse=True))]))
 
     def marker(self) -> str:
-        """Return a new word, which from now on nobody may see unless it stands in what it may see."""
+        """Return a new word, which nobody may see unless it stands in what it may see."""
         word = f"mk{secrets.token_hex(6)}"
-        self._secrets.add(word)
-        self._markers.add(word)
+        self._ever.add(word)
         return word
 
     def visible(self, player: Player) -> list[dict[str, Any]]:
         """Return the records that a player may read now."""
         return [record for address, record in self.held.items() if player.may_read(address)]
+
+    def twins(self, player: Player) -> int:
+        """Return how many of a player's own records have the id of another one of its own.
+
+        Its views show the newest of them alone. Only imports of one user's agents in two projects can bring this about.
+        """
+        own = Counter(record["id"] for address, record in self.held.items() if player.may_write(address))
+        return sum(own.values()) - len(own)
 
     def live(self, record: dict[str, Any]) -> bool:
         return "expiresAt" not in record or record["expiresAt"] >= self.clock.now().strftime("%Y-%m-%dT%H:%M:%S.000Z")
@@ -149,7 +171,7 @@ class World:
         async def listen(progress: float, total: float | None, message: str | None) -> None:
             told.append(f"{progress} of {total}: {message}")
 
-        before = dict(self.held)
+        values, words = dict(self._values), dict(self._words)
         result = await player.agent.client.call_tool(tool, arguments, progress_callback=listen)
         text = "\n".join([*told, *(getattr(part, "text", "") for part in result.content)])
         answer: dict[str, Any] = result.structured_content or {}
@@ -157,19 +179,28 @@ class World:
         said = f"{said}\n{json.dumps(arguments, ensure_ascii=False)}"
         self._judge_telling(player, f"{tool} {arguments}", text, said)
         await self.observe()
-        self._judge_writing(player, f"{tool} {arguments}", before, said)
+        self._judge_writing(player, f"{tool} {arguments}", values, words, said)
         return answer
 
     async def observe(self) -> None:
-        """Read the buckets."""
-        self.held.clear()
-        for bucket in BUCKETS:
+        """Read the buckets that have changed."""
+        now = await asyncio.gather(*(self._last_of(bucket) for bucket in BUCKETS))
+        changed = {bucket for bucket, last in zip(BUCKETS, now, strict=True) if last != self.last.get(bucket)}
+        old = self._values
+        self._values = {address: value for address, value in old.items() if address[0] not in changed}
+        for bucket in changed:
             await self._read(bucket)
-        known = set(self.ids)
-        for record in self.held.values():
-            if record["id"] not in known:
-                self.ids.append(record["id"])
-                self._secrets.add(record["id"])
+            self.version += 1
+        self.last = dict(zip(BUCKETS, now, strict=True))
+        for address in old.keys() - self._values.keys():
+            del self.held[address], self._words[address]
+        for address, value in self._values.items():
+            if old.get(address) != value:
+                self.held[address] = json.loads(value)
+                self._words[address] = self._words_of(value.decode())
+                self._ever |= self._words[address]
+                if self.held[address]["id"] not in self.ids:
+                    self.ids.append(self.held[address]["id"])
 
     def judge_file(self, player: Player, text: str) -> None:
         """Judge what was written to a file for a player."""
@@ -178,31 +209,43 @@ class World:
     def judge_log(self, lines: list[str]) -> None:
         """Judge what was logged: content never is."""
         for line in lines:
-            found = [word for word in self._markers if word in line]
-            if found:
-                raise Leak(f"{found} stand in the log: {line}")
+            if re.search(MARKER, line):
+                raise Leak(f"content stands in the log: {line}")
+
+    def _words_of(self, text: str) -> frozenset[str]:
+        """Return the words of a text that are somebody's secret."""
+        return frozenset(self._secret.findall(text))
 
     def _judge_telling(self, player: Player, what: str, text: str, said: str) -> None:
-        may = f"{player.itself}\n{said}\n" + "\n".join(
-            json.dumps(record, ensure_ascii=False) for record in self.visible(player)
-        )
-        found = [word for word in self._secrets if word in text and word not in may]
-        if found:
-            raise Leak(f"{player.id} was told {found} by {what}: {text}")
+        told = self._words_of(text) - self._words_of(f"{player.itself} {said}")
+        seen = [words for address, words in self._words.items() if player.may_read(address)]
+        # The id that this call has made is not among them yet.
+        if found := told.difference(*seen) & self._ever:
+            raise Leak(f"{player.id} was told {sorted(found)} by {what}: {text}")
 
-    def _judge_writing(self, player: Player, what: str, before: dict[Address, dict[str, Any]], said: str) -> None:
+    def _judge_writing(
+        self,
+        player: Player,
+        what: str,
+        values: dict[Address, bytes],
+        words: dict[Address, frozenset[str]],
+        said: str,
+    ) -> None:
         """Nobody writes into another's part, nor anything it could not know."""
-        seen = "\n".join(json.dumps(record) for address, record in before.items() if player.may_read(address))
-        for address in before.keys() | self.held.keys():
-            old, new = before.get(address), self.held.get(address)
-            if old == new:
+        known = self._words_of(said).union(*(words[address] for address in words if player.may_read(address)))
+        for address in values.keys() | self._values.keys():
+            if values.get(address) == self._values.get(address):
                 continue
             if not player.may_write(address):
                 raise Leak(f"{player.id} changed {address} by {what}")
-            text = json.dumps({} if new is None else new)
-            found = [word for word in self._markers if word in text and word not in f"{seen}\n{said}"]
+            found = {word for word in self._words.get(address, NONE) - known if re.fullmatch(MARKER, word)}
             if found:
                 raise Leak(f"{player.id} wrote {found}, which it cannot know, to {address} by {what}")
+
+    async def _last_of(self, bucket: str) -> int:
+        """Return the number of the last change of a bucket."""
+        answer = await self._raw.request(f"$JS.API.STREAM.INFO.KV_{bucket}", b"", timeout=5)
+        return int(json.loads(answer.data)["state"]["last_seq"])
 
     async def _read(self, bucket: str) -> None:
         inbox = self._raw.new_inbox()
@@ -215,9 +258,8 @@ class World:
             if "Status" in headers:
                 break
             key = headers["Nats-Subject"].removeprefix(f"$KV.{bucket}.")
-            self.last[bucket] = max(self.last.get(bucket, 0), int(headers["Nats-Sequence"]))
             if message.data and "KV-Operation" not in headers:
-                self.held[bucket, key] = json.loads(message.data)
+                self._values[bucket, key] = message.data
         await subscription.unsubscribe()
 
 
