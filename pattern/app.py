@@ -4,7 +4,8 @@
     run_node      the background node
     settings      what the environment and the machine say
 
-Light on purpose: what answers `tools/list` imports this module first.
+Light on purpose: what answers `tools/list` imports this module first, and so does the node, for whose broker clients wait.
+Hence the SDK, which takes longer to import than all else together, is imported where a session is served.
 """
 
 from __future__ import annotations
@@ -16,24 +17,25 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
-from mcp.server.lowlevel import Server
 
 from identity.config import read_config
-from identity.errors import InvalidInput
-from pattern.server.handlers import build
+from identity.errors import InvalidInput, LoomError
+from identity.ports import Clock
 from pattern.server.lifetime import leave, on_signals, watch_parent
-from pattern.server.stdio import serve
-from pattern.server.tool import Backend
-from pattern.service import running
 from pattern.settings import Settings, from_environment
-from pattern.tools.pattern import TOOLS
 from pattern.version import VERSION
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+    from pattern.server.tool import Backend
 
 log = logging.getLogger(__name__)
 
+EXIT_FAILED = 1
 EXIT_USAGE = 2
 LEVEL = "INFO"
 """What is logged when nobody asks for more or less."""
@@ -71,26 +73,52 @@ def settings() -> Settings:
     return msgspec.structs.replace(known, warnings=(*known.warnings, *config.warnings))
 
 
-def serve_stdio(profile: str, stdin: BinaryIO, stdout: BinaryIO) -> None:
-    """Serve one MCP session, and end the process with it."""
+def serve_stdio(profile: str, stdin: BinaryIO, stdout: BinaryIO, *, parent: int) -> None:
+    """Serve one MCP session, and end the process with it; `parent` is the process that started this one."""
     ends: list[Callable[[], None]] = []
 
     def end() -> None:
         for stop in ends:
             stop()
 
-    watch_parent(end)
+    watch_parent(parent, end)
     known = _checked(profile)
     start_logging(known)
     server = server_of(known, profile)
+    from pattern.server.stdio import serve
+
     on_signals(end)
     asyncio.run(serve(server, stdin, stdout, ends.append))
     leave(0)
 
 
-def server_of(known: Settings, profile: str = "full") -> Server[Backend]:
+def server_of(known: Settings, profile: str = "full", *, clock: Clock | None = None) -> Server[Backend]:
     """Return the MCP server of these settings, for any transport; each run of it brings up a service of its own."""
-    return build(TOOLS, lambda: running(known), name=NAMES[profile], version=VERSION, instructions=INSTRUCTIONS)
+    from pattern.server.handlers import build
+    from pattern.service import running
+    from pattern.tools.pattern import TOOLS
+
+    return build(
+        TOOLS,
+        lambda: running(known, clock=clock),
+        name=NAMES[profile],
+        version=VERSION,
+        instructions=INSTRUCTIONS,
+    )
+
+
+def run_node() -> int:
+    """Be the background node until nobody needs it; return the exit code."""
+    from pattern import node
+
+    try:
+        known = settings()
+        start_logging(known)
+        return node.run(known)
+    except LoomError as error:
+        # The log of the node, where whoever started it looks for the reason.
+        sys.stderr.write(f"pattern-memory: {error.message}\n")
+        return EXIT_FAILED
 
 
 def start_logging(known: Settings, *, default: str | None = None) -> None:

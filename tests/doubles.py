@@ -14,6 +14,8 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import msgspec
+
 from identity.errors import Conflict, LoomError, Unavailable
 from identity.ports import CaughtUp, Change, Entry, Event, Marker, Put, Reason, Remove, Reset
 
@@ -180,6 +182,13 @@ class MemoryBucket:
                 following.queue(self._last[change.key])
 
 
+class _Fault(msgspec.Struct):
+    when: str
+    error: LoomError
+    bucket: str | None
+    skip: int
+
+
 class MemoryBroker:
     """Buckets and their feed."""
 
@@ -188,7 +197,7 @@ class MemoryBroker:
         self.buckets: dict[str, MemoryBucket] = {}
         self.held = False
         self.reachable = True
-        self._faults: deque[tuple[str, str | None, LoomError]] = deque()
+        self._faults: deque[_Fault] = deque()
 
     async def open(self, name: str) -> MemoryBucket:
         self.check_reachable()
@@ -219,13 +228,17 @@ class MemoryBroker:
                 for following in bucket.following:
                     following.pump()
 
-    def fail_next(self, when: str, error: LoomError, *, bucket: str | None = None) -> None:
-        """Let one of the next writes fail `before` it is applied or `after`, when its answer is lost."""
-        self._faults.append((when, bucket, error))
+    def fail_next(self, when: str, error: LoomError, *, bucket: str | None = None, skip: int = 0) -> None:
+        """Let the next write (after `skip` others) fail `before` it is applied or `after`, when its answer is lost."""
+        self._faults.append(_Fault(when, error, bucket, skip))
 
     def fail(self, when: str, bucket: str) -> None:
-        if self._faults and self._faults[0][0] == when and self._faults[0][1] in (None, bucket):
-            raise self._faults.popleft()[2]
+        if not self._faults or self._faults[0].when != when or self._faults[0].bucket not in (None, bucket):
+            return
+        if self._faults[0].skip:
+            self._faults[0].skip -= 1
+            return
+        raise self._faults.popleft().error
 
     def check_reachable(self) -> None:
         if not self.reachable:

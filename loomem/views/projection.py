@@ -92,14 +92,14 @@ class Projection:
 
         Raises: Unavailable, when that takes too long.
         """
-        await self._within(self._reach(dict.fromkeys(self._of(scopes), START)), "are still loading")
+        await self._until(dict.fromkeys(self._of(scopes), START), "are still loading")
 
     async def settle(self, scopes: Sequence[Scope] = tuple(Scope)) -> None:
         """Return when the caller's own acknowledged writes are in the views of these scopes.
 
         Raises: Unavailable, when that takes too long.
         """
-        await self._within(self._reach({track: track.own for track in self._of(scopes)}), "lag behind")
+        await self._until({track: track.own for track in self._of(scopes)}, "lag behind")
 
     async def wait(self, position: Position, *, field: str = "atLeast") -> None:
         """Return when the views hold everything that stood in the buckets at a position.
@@ -187,6 +187,10 @@ class Projection:
                 track.attached.clear()
             await asyncio.sleep(_RETRY_S[min(failures, len(_RETRY_S) - 1)])
             failures += 1
+
+    async def _until(self, goals: dict[Track, Mark], how: str) -> None:
+        if not all(track.reached(mark) for track, mark in goals.items()):
+            await self._within(self._reach(goals), how)
 
     async def _reach(self, goals: dict[Track, Mark]) -> None:
         for track, mark in goals.items():

@@ -58,9 +58,3 @@ def status(*, as_json: bool) -> None:
 def logs(lines: int) -> None:
     """Print its log."""
     click.echo(launcher.logs(this_node.node_spec(configured()), lines=lines))
-
-
-@node.command(hidden=True)
-def run() -> None:
-    """Be the node."""
-    raise SystemExit(this_node.run(configured(quiet=False)))

@@ -23,13 +23,13 @@ COMMAND_S = 1800.0
 """Longest command: an import of the largest file."""
 
 
-def configured(*, quiet: bool = True) -> Settings:
+def configured() -> Settings:
     """Return the settings, and start logging: errors alone, unless more was asked for. Raises: InvalidInput.
 
     What goes wrong is the command's to tell; nobody should read it twice.
     """
     known = settings()
-    start_logging(known, default="ERROR" if quiet else None)
+    start_logging(known, default="ERROR")
     return known
 
 

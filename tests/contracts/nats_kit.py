@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 
-from identity.ports import CaughtUp, Entry, Event, Marker, Put, Reason, Remove, Reset
+from identity.ports import Bucket, CaughtUp, Change, Entry, Event, Marker, Put, Reason, Remove, Reset
 from loomem.nats.endpoint import Endpoint, endpoint_from
 from loomem.nats.link import Link
 
@@ -45,6 +45,11 @@ def remove(
     key: str, expected: int, *, reason: Reason = Reason.FORGET, op: str = "", ttl_s: int | None = None
 ) -> Remove:
     return Remove(key=key, expected=expected, op=op or uuid.uuid4().hex, reason=reason, ttl_s=ttl_s)
+
+
+async def write_each(bucket: Bucket, changes: Iterable[Change]) -> list[int]:
+    """Write changes one after another, and return their revisions: what any server can do."""
+    return [await bucket.write(change) for change in changes]
 
 
 class Told(list[Event]):

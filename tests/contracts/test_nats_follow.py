@@ -18,7 +18,7 @@ from loomem.nats.follow import KvFeed, KvFollowing
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets, call
 from pattern.testing import NatsAccount, NatsServer
-from tests.contracts.nats_kit import BUCKET, Told, eventually, linked, put, remove
+from tests.contracts.nats_kit import BUCKET, Told, eventually, linked, put, remove, write_each
 
 A = "agents.A.>"
 
@@ -80,7 +80,7 @@ async def test_an_empty_bucket_is_caught_up_at_once(link: Link, bucket: KvBucket
 async def test_a_filter_lets_through_what_it_matches(
     link: Link, bucket: KvBucket, filter: str, expected: set[str]
 ) -> None:
-    await bucket.write_all([put(k) for k in ("agents.A.m.1", "agents.B.m.1", "shared.A.m.1")])
+    await write_each(bucket, [put(k) for k in ("agents.A.m.1", "agents.B.m.1", "shared.A.m.1")])
     told = Told()
     async with KvFeed(link).follow(BUCKET, filter, told.append) as following:
         await following.sync()
@@ -110,7 +110,7 @@ async def test_many_records_arrive_complete_and_in_order(link: Link, bucket: KvB
 
 
 async def test_writes_during_the_first_reading_are_told_once_each(link: Link, bucket: KvBucket) -> None:
-    revisions = await bucket.write_all([put(key(n)) for n in range(1000)])
+    revisions = await write_each(bucket, [put(key(n)) for n in range(1000)])
     told = Told()
     async with KvFeed(link).follow(BUCKET, A, told.append) as following:
         for n in range(0, 1000, 10):
@@ -124,7 +124,7 @@ async def test_writes_during_the_first_reading_are_told_once_each(link: Link, bu
 async def test_after_a_crash_it_goes_on_where_it_was(nats_private: NatsServer) -> None:
     async with linked(nats_private.url) as link:
         bucket = await KvBuckets(link).open(BUCKET)
-        await bucket.write_all([put(key(n)) for n in range(500)])
+        await write_each(bucket, [put(key(n)) for n in range(500)])
         told = Told()
         async with KvFeed(link).follow(BUCKET, A, told.append) as following:
             await following.sync()
@@ -202,7 +202,7 @@ class LossyFollowing(KvFollowing):
 
 
 async def test_a_gap_is_healed_without_telling_anything_twice(link: Link, bucket: KvBucket) -> None:
-    await bucket.write_all([put(key(n)) for n in range(300)])
+    await write_each(bucket, [put(key(n)) for n in range(300)])
     told = Told()
     following = LossyFollowing(link, BUCKET, A, told.append, 1e9)
     following.lose = {1, 20, 150}
@@ -323,7 +323,7 @@ async def test_a_stream_that_was_made_again_is_read_from_its_start(nats_private:
     """Its sequences are lower than the follower's cursor, which would wait for ever."""
     async with linked(nats_private.url) as link:
         bucket = await KvBuckets(link).open(BUCKET)
-        await bucket.write_all([put(key(n)) for n in range(10)])
+        await write_each(bucket, [put(key(n)) for n in range(10)])
         told = Told()
         async with KvFeed(link).follow(BUCKET, A, told.append) as following:
             await following.sync()
@@ -385,6 +385,6 @@ async def test_two_followers_hear_the_same(link: Link, bucket: KvBucket) -> None
     one, two = Told(), Told()
     feed = KvFeed(link)
     async with feed.follow(BUCKET, A, one.append) as first, feed.follow(BUCKET, A, two.append) as second:
-        await bucket.write_all([put(key(n)) for n in range(50)])
+        await write_each(bucket, [put(key(n)) for n in range(50)])
         await asyncio.gather(first.sync(), second.sync())
     assert one.keys == two.keys == [key(n) for n in range(50)]

@@ -112,10 +112,13 @@ async def test_an_agent_does_all_its_work_with_its_own_permissions(a: Link, name
     told = Told()
     async with KvFeed(a).follow(name, filter, told.append) as following:
         first = await bucket.write(put(key, "one"))
+        await following.sync()
         with pytest.raises(Conflict):
             await bucket.write(put(key, "again"))
         second = await bucket.write(put(key, "two", expected=first, ttl_s=1000))
+        await following.sync()
         third = await bucket.write(remove(key, second))
+        await following.sync()
         await bucket.write(put(key, "three"))
         await following.sync()
     held = await bucket.get(key)

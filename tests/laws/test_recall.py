@@ -149,16 +149,13 @@ def naive(query: Query, rows: list[Row]) -> list[Row]:
 
 
 def related(query: Query, rows: list[Row]) -> dict[str, int]:
-    """Return distances by widening the circle one step at a time."""
-    links = {
-        frozenset((r.id, other))
-        for r in rows
-        if query.include_expired or r.expires >= NOW
-        for other in r.memory.related_to
-    }
+    """Return distances by widening the circle of live memories one step at a time."""
+    shown = [r for r in rows if query.include_expired or r.expires >= NOW]
+    live = {r.id for r in shown}
+    links = {frozenset((r.id, other)) for r in shown for other in r.memory.related_to}
     circle = dict.fromkeys(query.related_to, 0)
     for step in range(1, query.depth + 1):
-        edge = {other for link in links for other in link if link & circle.keys()}
+        edge = {other for link in links for other in link if link & circle.keys() and other in live}
         circle |= {ident: step for ident in edge if ident not in circle}
     return {ident: step for ident, step in circle.items() if step}
 
@@ -242,6 +239,7 @@ def test_a_limit_is_a_number(limit: object) -> None:
         ("both", tuple(Scope)),
         (["public", "private"], (Scope.PRIVATE, Scope.PUBLIC)),
         (["user"], (Scope.PERSONAL,)),
+        (["team", "both"], tuple(Scope)),
     ],
 )
 def test_scopes_of_all_ages_are_understood(scopes: object, found: tuple[Scope, ...]) -> None:
@@ -335,3 +333,12 @@ def test_a_summary_of_emoji_is_whole() -> None:
     assert text.startswith("## tasks\n😀")
     assert text.endswith("😀...")
     assert 4080 < len(text.encode()) <= 4096
+
+
+def test_a_cut_gives_up_on_endless_clusters() -> None:
+    assert len(cut("a" + "\u0301" * 400, 301).encode()) == 301
+    assert cut("\u0301" * 10, 5) == ""
+
+
+def test_one_category_needs_no_list() -> None:
+    assert clean_query(RawQuery(categories="core"), LIMITS, UTC).categories == (Category.CORE,)

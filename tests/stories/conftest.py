@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import nats
 import pytest
 import pytest_asyncio
-from nats.js import JetStreamContext
+from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.js.errors import BucketNotFoundError, NoKeysError
 
 from pattern.testing import NatsAccount
@@ -25,8 +27,9 @@ GLOBAL_BUCKET = "loom-memory-global"
 class RawStore:
     """A plain NATS client on the account of the test."""
 
-    def __init__(self, js: JetStreamContext) -> None:
-        self._js = js
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._js = client.jetstream()  # pyright: ignore[reportUnknownMemberType] - nats-py leaves its keywords untyped
 
     async def records(self, bucket: str) -> dict[str, dict[str, Any]]:
         """Return every value of a bucket by its key; none while there is no such bucket."""
@@ -50,6 +53,30 @@ class RawStore:
         message = await self._js.get_last_msg(f"KV_{bucket}", f"$KV.{bucket}.{key}")
         return dict(message.headers or {})  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportUnknownArgumentType]
 
+    async def consumers(self, bucket: str) -> dict[str, dict[str, Any]]:
+        """Return the configuration of every consumer on a bucket, by its name."""
+        found = await self._js.consumers_info(f"KV_{bucket}")
+        return {info.name: info.config.as_dict() for info in found}
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncGenerator[list[str]]:
+        """Give the subjects of what anybody asks JetStream or writes, as they come."""
+        heard: list[str] = []
+
+        async def hear(message: Msg) -> None:
+            heard.append(message.subject)
+
+        subscribe = self._client.subscribe  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        subscriptions = [await subscribe(subject, cb=hear) for subject in ("$KV.>", "$JS.API.>")]
+        await self._client.flush()
+        yield heard
+        for subscription in subscriptions:
+            await subscription.unsubscribe()
+
+    async def flush(self) -> None:
+        """Return when everything that the server has sent here is here."""
+        await self._client.flush()
+
     async def put(self, bucket: str, key: str, record: dict[str, Any] | bytes) -> int:
         """Write a value as another program might have; returns its revision."""
         kv = await self._js.key_value(bucket)
@@ -68,7 +95,7 @@ class RawStore:
 @pytest_asyncio.fixture
 async def raw(nats_account: NatsAccount) -> AsyncIterator[RawStore]:
     client = await nats.connect(nats_account.url)  # pyright: ignore[reportUnknownMemberType] - as above
-    yield RawStore(client.jetstream())  # pyright: ignore[reportUnknownMemberType]
+    yield RawStore(client)
     await client.close()
 
 

@@ -215,7 +215,7 @@ PROCESS: Final = _read(
     """
 process-48.stdout: Every byte on stdout over a whole session is one JSON-RPC message a line, also with a noisy dependency.
 process-48.health: Health never shows a password and says degraded while disconnected.
-? process-48.outage: A NATS outage, also ending on another port, heals without restart.
+process-48.outage: A NATS outage, also ending on another port, heals without restart.
 process-48.eof: The end of stdin ends the process within 2 s.
 process-48.sigterm: SIGTERM ends the process within 2 s with exit code 0.
 process-48.parent: The death of the parent ends the process within 2 s, and no orphan stays.
@@ -227,16 +227,16 @@ process-48.unreachable: With NATS unreachable the tools stay listed and a call f
 STORE: Final = _read(
     "acceptance check 49: buckets",
     """
-? store-49.create: Buckets are created once, whoever and however many ask at the same time.
+store-49.create: Buckets are created once, whoever and however many ask at the same time.
 store-49.routing: Private and team go to the bucket of the project, personal to that of the user, public to the global one.
-? store-49.restart: Data survive a restart of the server.
+store-49.restart: Data survive a restart of the server.
 """,
 )
 
 SCALE: Final = _read(
     "acceptance check 50: scale",
     """
-? scale-50: With 10000 records a filtered recall answers within 100 ms at the 95th percentile.
+scale-50: With 10000 records a filtered recall answers within 100 ms at the 95th percentile.
 """,
 )
 
@@ -260,22 +260,22 @@ scenario-14: Private isolation. <- isolation-41.private
 scenario-15: Team isolation. <- isolation-41.team lifecycle-31.foreign
 scenario-16: Personal memories across projects, the limit of 100 core memories counted over all of them. <- isolation-45 create-10.limit create-10.projects
 scenario-17: Rules of sub-agents. <- isolation-43.read isolation-43.change isolation-43.create
-? scenario-18: Expiry, driven by a clock of the test.
+scenario-18: Expiry, driven by a clock of the test.
 scenario-19: Scanner. <- scanner-46.types scanner-46.missed scanner-46.clean scanner-46.off
-? scenario-20: Metadata are the same after export and import, share and commit.
+scenario-20: Metadata are the same after export and import, share and commit.
 scenario-21: The matrix of scopes and categories, and the default scopes. <- create-5 create-6.core create-6.shared create-7.legacy
 scenario-22: Limits. <- create-4.ascii create-4.bytes create-8 create-10.limit deliver-5.limits
 scenario-23: Large sets of records are listed, filtered, exported and deleted.
 scenario-24: Bulk writes beat single ones. <- deliver-11.bulk
-? scenario-25: Parallel remember, forget and recall, races on one record, no deadlock.
+scenario-25: Parallel remember, forget and recall, races on one record, no deadlock.
 scenario-26: TCP and TLS. <- config-47.tls config-47.files
 ? scenario-27: WebSocket, and frames near 32 KB.
 scenario-28: Authentication and its precedence. <- config-47.environment config-47.url config-47.mixed
 scenario-29: Routing to buckets, and persistence across restarts. <- store-49.routing store-49.restart
 ? scenario-30: Fifty invalid inputs over all tools, each with a code, the field and what is allowed, and nothing changed.
 scenario-31: Missing ids, delete and then import. <- lifecycle-28.unknown lifecycle-30.unknown lifecycle-31.malformed lesson-3.5.import
-? scenario-32: An outage before, during and after a call, a kill amid a bulk write, a flapping connection.
-? scenario-33: Access control, the bulk tools included.
+scenario-32: An outage before, during and after a call, a kill amid a bulk write, a flapping connection.
+scenario-33: Access control, the bulk tools included.
 scenario-34: Partial failures. <- bulk-33.lenient bulk-34 bulk-35.errors lifecycle-32.failure
 """,
 )
@@ -283,15 +283,15 @@ scenario-34: Partial failures. <- bulk-33.lenient bulk-34 bulk-35.errors lifecyc
 LESSONS: Final = _read(
     "lessons of the field",
     """
-? lesson-3.1.creates: Eight processes writing a thousand memories each while the node is killed and restarted lose no acknowledged write and double none.
-? lesson-3.1.updates: Of 500 contended updates as many stand as were acknowledged, and every loser is shown the current value and revision.
-? lesson-3.2: Twenty servers started together over one store can all write.
-? lesson-3.5.gone: A forgotten memory is gone from get and recall in every process within a second, and still after its view is rebuilt.
+lesson-3.1.creates: Eight processes writing a thousand memories each while the node is killed and restarted lose no acknowledged write and double none.
+lesson-3.1.updates: Of 500 contended updates as many stand as were acknowledged, and every loser is shown the current value and revision.
+lesson-3.2: Twenty servers started together over one store can all write.
+lesson-3.5.gone: A forgotten memory is gone from get and recall in every process within a second, and still after its view is rebuilt.
 lesson-3.5.import: An older export does not bring a forgotten memory back, unless overwriteExisting says so.
-? lesson-3.5.reconnect: A process that was away when a memory was forgotten does not show it after it reconnects.
+lesson-3.5.reconnect: A process that was away when a memory was forgotten does not show it after it reconnects.
 lesson-3.7: Over every verb, error texts and counts included, no agent sees what the visibility table denies it, in fuzzed calls.
 lesson-3.8.orphans: Killing the parent with SIGKILL leaves no server behind.
-? lesson-3.8.memory: The memory of a server at 10000 records is bounded and printed by the benchmark.
+lesson-3.8.memory: The memory of a server at 10000 records is bounded and printed by the benchmark.
 lesson-3.11: The server answers initialize and tools/list before it connects, starts a node or folds a log.
 lesson-3.12: stdout is kept for the protocol from the first byte, whatever a dependency prints.
 lesson-3.13.flat: Every tool's schema is a flat object: no anyOf, oneOf or allOf at the root, no reference, arrays typed.
@@ -301,7 +301,7 @@ lesson-3.15.input: Lone surrogates and NUL in any input give a clear error and n
 ? lesson-3.17.stored: Stored times are aware UTC; a naive date is read in the stated zone.
 ? lesson-3.17.zones: The time-related tests pass under TZ=Asia/Kolkata and TZ=America/New_York.
 lesson-3.22.promote: A sub-agent's private memories stay its own until it shares them.
-? lesson-3.23.version: A record carries its schema version, and one of an unknown version is counted and reported, never guessed at.
+lesson-3.23.version: A record carries its schema version, and one of an unknown version is counted and reported, never guessed at.
 ? lesson-3.23.rebuild: A view is rebuilt from the log and equals the fold of it under restarts, duplicates and any interleaving.
 """,
 )
@@ -314,14 +314,14 @@ deliver-1.layers: The rooms import only in the direction of the architecture.
 deliver-2.start: The first process that finds no node starts one, detached, and every process of that user connects to it.
 ? deliver-2.private: The state directory is of mode 0700 and the token's file of mode 0600.
 ? deliver-2.lock: Two nodes never serve one store: the lock is held by the child too.
-? deliver-2.idle: The node leaves when no client has been there for the idle time, and starts again when one comes.
+deliver-2.idle: The node leaves when no client has been there for the idle time, and starts again when one comes.
 deliver-2.commands: node start, stop, status and logs do what they say.
-? deliver-2.killed: A node killed with SIGKILL takes its nats-server with it, and servers resume on a new one without a call of the user.
+deliver-2.killed: A node killed with SIGKILL takes its nats-server with it, and servers resume on a new one without a call of the user.
 ? deliver-2.upgrade: A client newer than the node asks it to drain and takes over.
 ? deliver-2.faults: An unwritable state directory, a taken port and a corrupt store each give an error that says what to do.
 deliver-2.shared: nats-server.conf at the root passes nats-server -t and serves the tools.
-? deliver-3.cas: Every write is a compare-and-set with an operation id; a write whose answer was lost is read back and not doubled.
-? deliver-3.ttl: The server erases by TTL, and editing a record keeps its expiry.
+deliver-3.cas: Every write is a compare-and-set with an operation id; a write whose answer was lost is read back and not doubled.
+deliver-3.ttl: The server erases by TTL, and editing a record keeps its expiry.
 ? deliver-3.markers: Markers of deletion, purge and expiry are told from values.
 deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
 deliver-3.permissions: The per-agent broker permissions suffice for a server whose buckets an operator has created.
@@ -333,32 +333,32 @@ deliver-4.warp: Warp's records are honoured when they are of our host or meant f
 deliver-4.enrol: Our own identity records are made once per host and overwrite nobody's.
 deliver-4.git: projectIdFrom git gives every clone of one remote the same project.
 deliver-5.tools: The sixteen tools are listed with an output schema and annotations.
-? deliver-5.limits: A full space is STORAGE_FULL on every path that creates.
-? deliver-5.get: get-memory reads one memory by its id.
-? deliver-5.update: update-memory by the creator with the expected revision changes it; a loser gets the current revision and content.
-? deliver-5.ttl: remember with ttlSeconds expires then.
-? deliver-5.pages: Recall gives total, hasMore and a cursor that pages through every record once.
-? deliver-5.any: tagsAny selects records that hold one of the tags.
-? deliver-5.related: relatedTo follows relations to a depth, through visible records alone.
+deliver-5.limits: A full space is STORAGE_FULL on every path that creates.
+deliver-5.get: get-memory reads one memory by its id.
+deliver-5.update: update-memory by the creator with the expected revision changes it; a loser gets the current revision and content.
+deliver-5.ttl: remember with ttlSeconds expires then.
+deliver-5.pages: Recall gives total, hasMore and a cursor that pages through every record once.
+deliver-5.any: tagsAny selects records that hold one of the tags.
+deliver-5.related: relatedTo follows relations to a depth, through visible records alone.
 deliver-5.structured: Results carry ids and revisions as structured content beside the text, and errors carry code, message and details.
 deliver-5.progress: Bulk, import and export report progress.
-? deliver-6.fold: A server answers recall from its own view, which equals the fold of the log.
-? deliver-6.own: A read after a write in the same process sees it, and atLeast does the same for another process.
-? deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.
-? deliver-6.resume: A server that reconnects resumes at once from where it was.
+deliver-6.fold: A server answers recall from its own view, which equals the fold of the log.
+deliver-6.own: A read after a write in the same process sees it, and atLeast does the same for another process.
+deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.
+deliver-6.resume: A server that reconnects resumes at once from where it was.
 deliver-7.migrate: migrate reads a live store of the old layout, both personal prefixes and legacy scopes, with a dry run and a report.
 deliver-7.files: Files are read and written under the allowed directory alone, symlinks and parents included.
 deliver-8.secrets: No password stands in logs, health or errors.
 deliver-9.cli: remember, recall, export, import and doctor work on a terminal and with --json, with meaningful exit codes.
 deliver-9.light: The stdio path imports no command-line library and nothing heavy.
 deliver-10.plugin: The pytest plugin of the distribution gives a project of others servers, isolated buckets, agents, a cluster, kill and restart.
-? deliver-11.bulk: One remember-bulk of 1000 is at least five times faster than 1000 single calls over the same door.
-? deliver-11.bench: The benchmark command prints a table and writes JSON.
-? shown-kill: kill -9 of server, node and nats-server in any order loses nothing, leaves nothing running, and the next start works.
+deliver-11.bulk: One remember-bulk of 1000 is at least five times faster than 1000 single calls over the same door.
+deliver-11.bench: The benchmark command prints a table and writes JSON.
+shown-kill: kill -9 of server, node and nats-server in any order loses nothing, leaves nothing running, and the next start works.
 ? shown-credentials: The tool suite passes under per-agent broker credentials, and a raw client with another agent's credentials fails on the keys.
 shown-clients: The SDK's in-memory and stdio clients list and call every tool, in both eras of the protocol.
 shown-schemas: A strict schema grader passes every tool's schemas.
-? shown-cluster: A killed node of a cluster of three loses no acknowledged write.
+shown-cluster: A killed node of a cluster of three loses no acknowledged write.
 ? shown-input: Bad input of every kind gets an error naming the field and what is allowed, and changes nothing.
 """,
 )

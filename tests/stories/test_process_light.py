@@ -19,12 +19,12 @@ import mcp.server.lowlevel
 before = set(sys.modules)
 sys.argv = ["pattern-memory"]
 import pattern.__main__ as main
-import pattern.app as app
+import pattern.server.stdio
 def show(*_):
     import json, os
     os.write(2, json.dumps(sorted(set(sys.modules) - before)).encode())
     os._exit(0)
-app.serve = show
+pattern.server.stdio.serve = show
 main.main()
 """
 
@@ -44,6 +44,35 @@ def test_the_path_to_the_first_answer_imports_nothing_heavy(tmp_path: Path) -> N
     assert "pattern.server.stdio" in modules
     assert HEAVY & modules == set()
     assert shown.stdout == b""
+
+
+NODE = """
+import sys
+sys.argv = ["pattern-memory", "node", "run"]
+import pattern.__main__ as main
+import pattern.node
+def show(*_, **__):
+    import json, os
+    os.write(1, json.dumps(sorted(sys.modules)).encode())
+    os._exit(0)
+pattern.node.run_node = show
+main.main()
+"""
+
+
+@pytest.mark.requirement("deliver-9.light")
+def test_the_node_imports_nothing_heavy_before_its_broker_is_there(tmp_path: Path) -> None:
+    shown = subprocess.run(
+        [sys.executable, "-c", NODE],
+        env=environment(tmp_path, {}),
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    modules = set(json.loads(shown.stdout))
+    assert "loomem.node.supervise" in modules
+    assert {"mcp", "pydantic", "click", "nats", "loomem.engine", "loomem.workers"} & modules == set()
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,15 @@ from typing import Any
 
 import jsonschema
 import pytest
+from mcp.client import Client
 
 from identity.errors import InvalidInput
+from pattern.app import server_of
 from pattern.server.arguments import checked
 from pattern.server.tool import Json, Tool
-from pattern.testing.accounts import NatsAccount
+from pattern.settings import from_environment
+from pattern.testing.agents import Agents, Mode
 from pattern.tools.pattern import TOOLS
-from tests.stories.sessions import session
 
 ORDER = [
     "pattern_health",
@@ -43,9 +45,8 @@ arguments = [(tool, name) for tool in TOOLS for name in (*tool.params, *tool.old
 spelled = pytest.mark.parametrize(("tool", "name"), arguments, ids=lambda value: getattr(value, "name", value))
 
 
-async def listed(tmp_path: Path, account: NatsAccount, mode: str = "legacy") -> list[dict[str, Any]]:
-    async with session(tmp_path, account.url, mode=mode) as client:
-        tools = (await client.list_tools()).tools
+async def listed(agents: Agents, mode: Mode = "legacy") -> list[dict[str, Any]]:
+    tools = (await (await agents(mode=mode)).client.list_tools()).tools
     return [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools]
 
 
@@ -59,10 +60,8 @@ def nodes(schema: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.requirement("deliver-5.tools", "shown-clients")
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_sixteen_tools_are_listed_in_order_and_small(
-    tmp_path: Path, nats_account: NatsAccount, mode: str
-) -> None:
-    tools = await listed(tmp_path, nats_account, mode)
+async def test_sixteen_tools_are_listed_in_order_and_small(agents: Agents, mode: Mode) -> None:
+    tools = await listed(agents, mode)
     assert [tool["name"] for tool in tools] == ORDER
     assert len(json.dumps(tools).encode()) <= BYTES
     for tool in tools:
@@ -73,8 +72,8 @@ async def test_sixteen_tools_are_listed_in_order_and_small(
 
 
 @pytest.mark.requirement("lesson-3.13.flat", "shown-schemas")
-async def test_every_schema_is_flat_typed_and_valid(tmp_path: Path, nats_account: NatsAccount) -> None:
-    for tool in await listed(tmp_path, nats_account):
+async def test_every_schema_is_flat_typed_and_valid(agents: Agents) -> None:
+    for tool in await listed(agents):
         for schema in (tool["inputSchema"], tool["outputSchema"]):
             jsonschema.Draft202012Validator.check_schema(schema)
             assert schema["type"] == "object"
@@ -86,12 +85,13 @@ async def test_every_schema_is_flat_typed_and_valid(tmp_path: Path, nats_account
         assert "required" not in tool["outputSchema"]  # strict clients hold errors to it as well
 
 
-async def test_the_profile_names_the_server(tmp_path: Path, nats_account: NatsAccount) -> None:
-    for profile, name in (("full", "pattern-memory"), ("pattern", "pattern")):
-        async with session(tmp_path, nats_account.url, profile=profile) as client:
-            assert client.server_info is not None
-            assert client.server_info.name == name
-            assert "secrets" in (client.instructions or "")
+@pytest.mark.parametrize(("profile", "name"), [("full", "pattern-memory"), ("pattern", "pattern")])
+async def test_the_profile_names_the_server(tmp_path: Path, profile: str, name: str) -> None:
+    nowhere = from_environment({"HOME": str(tmp_path), "NATS_URL": "127.0.0.1:1", "PATTERN_NODE": "off"}, tmp_path)
+    async with Client(server_of(nowhere, profile), mode="legacy") as client:
+        assert client.server_info is not None
+        assert client.server_info.name == name
+        assert "secrets" in (client.instructions or "")
 
 
 @spelled
@@ -141,79 +141,78 @@ def test_a_whole_number_may_come_with_a_point() -> None:
 
 
 @pytest.mark.requirement("create-3.type", "deliver-5.structured")
-async def test_results_and_errors_are_what_the_schemas_say(tmp_path: Path, nats_account: NatsAccount) -> None:
-    schemas = {tool["name"]: tool["outputSchema"] for tool in await listed(tmp_path, nats_account)}
+async def test_results_and_errors_are_what_the_schemas_say(agents: Agents) -> None:
+    schemas = {tool["name"]: tool["outputSchema"] for tool in await listed(agents)}
 
-    async with session(tmp_path, nats_account.url) as client:
+    client = (await agents()).client
 
-        async def call(name: str, *, fails: str | None = None, **given: object) -> Any:
-            answer = await client.call_tool(name, given)
-            body = answer.structured_content
-            jsonschema.validate(body, {**schemas[name], "additionalProperties": False})
-            assert answer.is_error == (fails is not None), body
-            text = getattr(answer.content[0], "text", "")
-            if fails is None:
-                assert json.loads(text) == body
-                assert text == json.dumps(body, indent=2, ensure_ascii=False)
-            else:
-                assert body["code"] == fails
-                assert text == f"Error: {body['message']}"
-                assert set(body) == {"code", "message", "details"}
-            return body
+    async def call(name: str, *, fails: str | None = None, **given: object) -> Any:
+        answer = await client.call_tool(name, given)
+        body = answer.structured_content
+        jsonschema.validate(body, {**schemas[name], "additionalProperties": False})
+        assert answer.is_error == (fails is not None), body
+        text = getattr(answer.content[0], "text", "")
+        if fails is None:
+            assert json.loads(text) == body
+            assert text == json.dumps(body, indent=2, ensure_ascii=False)
+        else:
+            assert body["code"] == fails
+            assert text == f"Error: {body['message']}"
+            assert set(body) == {"code", "message", "details"}
+        return body
 
-        await call("remember", fails="VALIDATION_ERROR", content=5)
-        stored = await call("remember", content="a", metadata={"tags": ["t"]})
-        ident = stored["memoryId"]
-        assert (await call("get-memory", memoryId=ident))["memory"]["content"] == "a"
-        updated = await call("update-memory", memoryId=ident, expectedRevision=stored["revision"], content="b")
-        lost = await call(
-            "update-memory", fails="CONFLICT", memoryId=ident, expectedRevision=stored["revision"], content="c"
-        )
-        assert lost["details"]["currentRevision"] == updated["revision"]
-        await call("remember-task", content="t")
-        await call("remember-learning", content="l")
-        await call("commit-insight", memoryId=ident)
-        shared = await call("share-learning", memoryId=ident, keepPrivate=True)
-        assert not shared["originalDeleted"]
-        await call("core-memory", content="c")
-        await call("remember-bulk", memories=[{"content": "m"}, {"content": ""}], validate=False)
-        await call("remember-bulk")
-        assert (await call("recall-context", scope="shared"))["counts"]["private"] == 0
-        assert (await call("recall-context", scope="both"))["counts"]["team"] == 1
-        await call("recall-context", fails="VALIDATION_ERROR", since="yesterday")
-        await call("export-memories", outputPath="out.json")
-        await call("import-memories", inputPath="out.json")
-        await call("forget", memoryId=ident)
-        await call("forget", fails="MEMORY_NOT_FOUND", memoryId=ident)
-        await call("forget-bulk", memoryIds=[shared["teamMemoryId"], "nope"])
-        await call("cleanup")
-        assert (await call("pattern_health"))["status"] == "healthy"
+    await call("remember", fails="VALIDATION_ERROR", content=5)
+    stored = await call("remember", content="a", metadata={"tags": ["t"]})
+    ident = stored["memoryId"]
+    assert (await call("get-memory", memoryId=ident))["memory"]["content"] == "a"
+    updated = await call("update-memory", memoryId=ident, expectedRevision=stored["revision"], content="b")
+    lost = await call(
+        "update-memory", fails="CONFLICT", memoryId=ident, expectedRevision=stored["revision"], content="c"
+    )
+    assert lost["details"]["currentRevision"] == updated["revision"]
+    await call("remember-task", content="t")
+    await call("remember-learning", content="l")
+    await call("commit-insight", memoryId=ident)
+    shared = await call("share-learning", memoryId=ident, keepPrivate=True)
+    assert not shared["originalDeleted"]
+    await call("core-memory", content="c")
+    await call("remember-bulk", memories=[{"content": "m"}, {"content": ""}], validate=False)
+    await call("remember-bulk")
+    assert (await call("recall-context", scope="shared"))["counts"]["private"] == 0
+    assert (await call("recall-context", scope="both"))["counts"]["team"] == 1
+    await call("recall-context", fails="VALIDATION_ERROR", since="yesterday")
+    await call("export-memories", outputPath="out.json")
+    await call("import-memories", inputPath="out.json")
+    await call("forget", memoryId=ident)
+    await call("forget", fails="MEMORY_NOT_FOUND", memoryId=ident)
+    await call("forget-bulk", memoryIds=[shared["teamMemoryId"], "nope"])
+    await call("cleanup")
+    assert (await call("pattern_health"))["status"] == "healthy"
 
 
-async def test_an_unknown_tool_is_an_error_that_names_it(tmp_path: Path, nats_account: NatsAccount) -> None:
-    async with session(tmp_path, nats_account.url) as client:
-        answer = await client.call_tool("memorise", {})
+async def test_an_unknown_tool_is_an_error_that_names_it(agents: Agents) -> None:
+    client = (await agents()).client
+    answer = await client.call_tool("memorise", {})
     assert answer.is_error
     assert "memorise" in getattr(answer.content[0], "text", "")
 
 
 @pytest.mark.requirement("deliver-5.progress")
-async def test_bulk_export_and_import_report_progress(tmp_path: Path, nats_account: NatsAccount) -> None:
+async def test_bulk_export_and_import_report_progress(agents: Agents) -> None:
     calls: tuple[tuple[str, dict[str, Any]], ...] = (
         ("remember-bulk", {"memories": [{"content": str(n)} for n in range(30)]}),
         ("export-memories", {"outputPath": "p.json"}),
         ("import-memories", {"inputPath": "p.json"}),
     )
-    async with session(tmp_path, nats_account.url) as client:
-        for name, given in calls:
-            heard: list[tuple[float, float | None]] = []
+    agent = await agents()
+    for name, given in calls:
+        heard: list[tuple[float, float | None]] = []
 
-            async def hear(progress: float, total: float | None, message: str | None, heard: list[Any] = heard) -> None:
-                assert message
-                heard.append((progress, total))
+        async def hear(done: float, total: float | None, _message: str, heard: list[Any] = heard) -> None:
+            heard.append((done, total))
 
-            assert not (await client.call_tool(name, given, progress_callback=hear)).is_error
-            assert heard[-1] == (30.0, 30.0), name
+        await agent.call_with(name, given, progress=hear)
+        assert heard[-1] == (30.0, 30.0), name
 
 
 def valid(tool: Tool) -> dict[str, Any]:
