@@ -31,7 +31,7 @@ SHORT = Size(writes=100, changes=80, kills=2)
 LONG = Size(writes=1000, changes=500, kills=8)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.requirement("lesson-3.1.creates", "lesson-3.1.updates", "deliver-2.killed", "store-49.restart")
 async def test_eight_processes_lose_and_double_nothing_while_the_node_is_killed(
     tmp_path: Path, long_form: bool, tell: Callable[[str], None]
@@ -63,7 +63,7 @@ async def test_eight_processes_lose_and_double_nothing_while_the_node_is_killed(
         tell(f"embedded node killed {size.kills} times in {took.seconds:.1f} s: {ledger}; {contest}")
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.requirement("shown-cluster")
 async def test_a_killed_node_of_a_cluster_loses_and_doubles_nothing(
     tmp_path: Path, long_form: bool, tell: Callable[[str], None]

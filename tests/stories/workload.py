@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 
 from tests.stories.machine import Fault, Json, Server, contents
 
@@ -64,16 +63,15 @@ class Ledger:
             self.done += 1
             self._moved.notify_all()
 
-    @asynccontextmanager
-    async def open(self) -> AsyncGenerator[None]:
-        """Write for the length of the context; whoever waits to `reach` a number waits no longer than that."""
+    def begin(self) -> None:
+        """Say that somebody is about to write, and will say so when there is nobody any more."""
         self._writing = True
-        try:
-            yield
-        finally:
-            async with self._moved:
-                self._writing = False
-                self._moved.notify_all()
+
+    async def end(self) -> None:
+        """Say that nobody writes any more: whoever waits to `reach` a number waits no longer."""
+        async with self._moved:
+            self._writing = False
+            self._moved.notify_all()
 
     async def reach(self, done: int) -> None:
         """Return when so many calls have been acknowledged, or the one writer has ended."""
