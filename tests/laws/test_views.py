@@ -306,7 +306,7 @@ async def test_a_wiped_store_does_not_hang_its_readers() -> None:
         assert (await me.recall()).total == 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.sampled_from(["remember", "core", "forget", "restart"]), max_size=30), st.integers(1, 4))
 def test_quotas_are_never_overshot(steps: list[str], limit: int) -> None:
     async def run() -> None:
