@@ -18,6 +18,7 @@ pytest_plugins = () if _registered else (PLUGIN,)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the long proofs too, and every proof in its long form")
+    parser.addoption("--guarded", action="store_true", help="run the stories of agents, each with its own credentials")
 
 
 # A slow or busy machine is no reason for a law to fail; the timeout of the test bounds it.

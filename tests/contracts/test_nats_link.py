@@ -306,12 +306,14 @@ async def test_a_token_opens(nats_servers: Servers) -> None:
         assert link.state.shown_url == server.url
 
 
+@pytest.mark.requirement("config-47.url")
 async def test_odd_characters_of_a_password_survive_the_url(nats_servers: Servers) -> None:
     server = nats_servers(auth='authorization { users: [ { user: "a@b", password: "p:/?#%, ö" } ] }')
     async with linked(server.url.replace("://", "://a%40b:p%3A%2F%3F%23%25%2C%20%C3%B6@")):
         pass
 
 
+@pytest.mark.requirement("config-47.files")
 async def test_an_nkey_file_opens(nats_servers: Servers, tmp_path: Path) -> None:
     server = nats_servers(
         auth="authorization { users: [ { nkey: UDVEU3DD4KOFECV66VIHWEZOYX4ZKR3WV27L464SIIPOU2IUI3JCYSJF } ] }"
@@ -337,6 +339,7 @@ async def test_a_file_that_holds_no_credentials_is_said_at_once(nats_account: Na
 # --- privacy ---
 
 
+@pytest.mark.requirement("config-47.files")
 async def test_tls_with_a_trusted_authority_connects(nats_servers: Servers, certificates: Certificates) -> None:
     server = nats_servers(tls=certificates)
     async with fixed(endpoint_from(server.url, ca_file=str(certificates.ca))) as link:
@@ -354,6 +357,7 @@ async def test_tls_with_an_unknown_authority_is_refused_and_does_not_hang(
     assert "TLS" in text
 
 
+@pytest.mark.requirement("config-47.files")
 async def test_a_client_certificate_is_shown_when_asked_for(nats_servers: Servers, certificates: Certificates) -> None:
     server = nats_servers(tls=certificates, verify_clients=True)
     files = {"ca_file": str(certificates.ca)}
@@ -364,6 +368,7 @@ async def test_a_client_certificate_is_shown_when_asked_for(nats_servers: Server
 
 
 @pytest.mark.parametrize("way", ["scheme", "ca"])
+@pytest.mark.requirement("config-47.tls")
 async def test_a_broker_without_tls_gets_no_credentials_of_a_client_that_wants_it(
     certificates: Certificates, way: str
 ) -> None:

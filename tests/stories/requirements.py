@@ -201,11 +201,11 @@ CONFIG: Final = _read(
     "acceptance check 47: configuration",
     """
 ? config-47.environment: Credentials in the environment alone connect.
-? config-47.url: Credentials in the URL win over the environment, and percent-encoded ones are decoded.
-? config-47.mixed: A user in the URL and a password in the environment work together.
-? config-47.tls: tls:// against a plaintext server is refused, and no credential is sent in clear.
-? config-47.websocket: ws and wss keep path and query.
-? config-47.files: A credentials file, an nkey seed file, a CA and a client certificate connect.
+config-47.url: Credentials in the URL win over the environment, and percent-encoded ones are decoded.
+config-47.mixed: A user in the URL and a password in the environment work together.
+config-47.tls: tls:// against a plaintext server is refused, and no credential is sent in clear.
+config-47.websocket: ws and wss keep path and query.
+config-47.files: A credentials file, an nkey seed file, a CA and a client certificate connect.
 config-47.project-file: .loominal-config.json is read from the project folder and its parents, and .mcp-config.json is accepted.
 """,
 )
@@ -355,7 +355,7 @@ deliver-10.plugin: The pytest plugin of the distribution gives a project of othe
 deliver-11.bulk: One remember-bulk of 1000 is at least five times faster than 1000 single calls over the same door.
 deliver-11.bench: The benchmark command prints a table and writes JSON.
 shown-kill: kill -9 of server, node and nats-server in any order loses nothing, leaves nothing running, and the next start works.
-? shown-credentials: The tool suite passes under per-agent broker credentials, and a raw client with another agent's credentials fails on the keys.
+shown-credentials: The tool suite passes under per-agent broker credentials, and a raw client with another agent's credentials fails on the keys.
 shown-clients: The SDK's in-memory and stdio clients list and call every tool, in both eras of the protocol.
 shown-schemas: A strict schema grader passes every tool's schemas.
 shown-cluster: A killed node of a cluster of three loses no acknowledged write.
