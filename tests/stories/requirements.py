@@ -200,7 +200,7 @@ SCANNER: Final = _read(
 CONFIG: Final = _read(
     "acceptance check 47: configuration",
     """
-? config-47.environment: Credentials in the environment alone connect.
+config-47.environment: Credentials in the environment alone connect.
 config-47.url: Credentials in the URL win over the environment, and percent-encoded ones are decoded.
 config-47.mixed: A user in the URL and a password in the environment work together.
 config-47.tls: tls:// against a plaintext server is refused, and no credential is sent in clear.
@@ -269,7 +269,7 @@ scenario-23: Large sets of records are listed, filtered, exported and deleted.
 scenario-24: Bulk writes beat single ones. <- deliver-11.bulk
 scenario-25: Parallel remember, forget and recall, races on one record, no deadlock.
 scenario-26: TCP and TLS. <- config-47.tls config-47.files
-? scenario-27: WebSocket, and frames near 32 KB.
+scenario-27: WebSocket, and frames near 32 KB.
 scenario-28: Authentication and its precedence. <- config-47.environment config-47.url config-47.mixed
 scenario-29: Routing to buckets, and persistence across restarts. <- store-49.routing store-49.restart
 ? scenario-30: Fifty invalid inputs over all tools, each with a code, the field and what is allowed, and nothing changed.
