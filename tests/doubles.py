@@ -131,6 +131,8 @@ class MemoryBucket:
         await asyncio.sleep(0)
         self._broker.check_reachable()
         self._broker.fail("before", self.name)
+        if len(changes) > 1 and not self._broker.atomic:
+            raise Unavailable("this server is too old", unsupported="batch")
         if not all(self._is_done(change) for change in changes):
             for change in changes:
                 self._check(change)
@@ -197,6 +199,8 @@ class MemoryBroker:
         self.buckets: dict[str, MemoryBucket] = {}
         self.held = False
         self.reachable = True
+        self.atomic = True
+        """Whether it takes batches; servers before 2.12 do not."""
         self._faults: deque[_Fault] = deque()
 
     async def open(self, name: str) -> MemoryBucket:

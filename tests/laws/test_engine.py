@@ -228,3 +228,19 @@ async def test_bad_arguments_of_bulks_are_told_by_index(world: World) -> None:
         await me.remember_bulk(memories=[{"content": "x"}], atomic=True, progress=progress)
         assert (await me.remember_bulk(memories=[], atomic=True)).stored == 0
         assert told == ["1 of 1"]
+
+
+async def test_an_old_server_without_batches_serves_all_but_all_or_nothing(world: World) -> None:
+    world.broker.atomic = False
+    async with world.enter() as me:
+        done = await me.remember_bulk(memories=[{"content": f"{n}", "category": "longterm"} for n in range(5)])
+        assert done.stored == 5
+        with pytest.raises(Unavailable):
+            await me.remember_bulk(memories=[{"content": "a"}, {"content": "b"}], atomic=True)
+        shared = await me.share(memory_id=done.memory_ids[0])
+        assert shared.original_deleted
+        one = done.memory_ids[1]
+        await me.update(memory_id=one, expected_revision=done.revisions[1], category="core")
+        assert (await me.recall(categories=["core"])).private[0]["id"] == one
+        assert (await me.forget_bulk(memory_ids=done.memory_ids[1:], force=True)).deleted == 4
+        assert (await me.recall()).total == 1

@@ -335,3 +335,17 @@ def test_quotas_are_never_overshot(steps: list[str], limit: int) -> None:
         await engine.__aexit__(None, None, None)
 
     asyncio.run(run())
+
+
+def test_folded_contents_take_no_more_than_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loomem.views.records.FOLDED_LIMIT", 10)
+    texts = [("one", "ABCDEF"), ("two", "lower"), ("three", "GHIJKL"), ("four", "MNOPQR")]
+    changes = [("team", entry("team", ident, number + 1, content=text)) for number, (ident, text) in enumerate(texts)]
+    records = fold(changes)
+    kept = {row.id: row.folded for shelf in records.shelves() for row in shelf.rows}
+    assert kept == {"one": "abcdef", "two": "lower", "three": "ghijkl", "four": None}
+    for number, (ident, _) in enumerate(texts):
+        records.apply(sight("team"), marker("team", ident, 10 + number))
+    records.apply(sight("team"), entry("team", "five", 20, content="X" * 5))
+    records.apply(sight("team"), entry("team", "six", 21, content="Y" * 5))
+    assert all(row.folded is not None for shelf in records.shelves() for row in shelf.rows)
