@@ -166,7 +166,10 @@ def _connection_fault(error: BaseException, doing: str) -> LoomError:
         case js.InvalidObjectNameError() | js.BadObjectMetaError() | js.LinkIsABucketError():
             return InvalidInput(f"Not valid for NATS{what}: {error}.")
         case errors.TimeoutError() | TimeoutError() | errors.StaleConnectionError() | errors.ConnectionClosedError():
-            return NoAnswer(retry_after_s=1.0)
+            text = (
+                f"The broker (NATS) does not answer{what}. Is it a NATS server that listens there?" if doing else None
+            )
+            return NoAnswer(text, retry_after_s=1.0)
         case _ if type(error) is errors.Error and "auth" in str(error).lower():
             # While connecting nats-py has no class for a refusal, only the server's words (pinned by test_nats_link).
             return AccessDenied(
