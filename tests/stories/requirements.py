@@ -334,6 +334,7 @@ deliver-4.enrol: Our own identity records are made once per host and overwrite n
 deliver-4.git: projectIdFrom git gives every clone of one remote the same project.
 deliver-5.tools: The sixteen tools are listed with an output schema and annotations.
 deliver-5.limits: A full space is STORAGE_FULL on every path that creates.
+deliver-5.overshoot: Processes of one agent that write at the same time overshoot a limit by their number at most.
 deliver-5.get: get-memory reads one memory by its id.
 deliver-5.update: update-memory by the creator with the expected revision changes it; a loser gets the current revision and content.
 deliver-5.ttl: remember with ttlSeconds expires then.
