@@ -342,7 +342,7 @@ deliver-5.pages: Recall gives total, hasMore and a cursor that pages through eve
 deliver-5.any: tagsAny selects records that hold one of the tags.
 deliver-5.related: relatedTo follows relations to a depth, through visible records alone.
 deliver-5.structured: Results carry ids and revisions as structured content beside the text, and errors carry code, message and details.
-deliver-5.progress: Bulk, import and export report progress.
+deliver-5.progress: Both bulk tools, import and export report progress.
 deliver-6.fold: A server answers recall from its own view, which equals the fold of the log.
 deliver-6.own: A read after a write in the same process sees it, and atLeast does the same for another process.
 deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.
