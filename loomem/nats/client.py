@@ -35,6 +35,8 @@ finally:
 CONNECT_S = 3.0
 """How long one address may take: name look-up, TLS and greeting together."""
 CLOSE_S = 1.0
+_SEED = re.compile(r"S[A-Z2-7]{57}")
+"""An nkey seed; nats-py says of another text only that its padding is wrong."""
 PENDING_BYTES = 8 * 1024 * 1024
 """What may wait to be sent before a sender waits too."""
 
@@ -61,6 +63,11 @@ class LinkClient(_nats.Client):
         """Return a field of the server's greeting."""
         value = self._server_info.get(field)
         return str(value) if value is not None else None
+
+    @property
+    def is_unborn(self) -> bool:
+        """Whether it was given up before it opened a socket; nats-py cannot close such a client (pinned by test_nats_link)."""
+        return self._flush_queue is None  # pyright: ignore[reportUnnecessaryComparison] - set by `connect`
 
     async def settled(self) -> None:
         """Return when the server has seen all that was sent so far.
@@ -154,6 +161,8 @@ async def dial(
             await shut(client)
         if client.causes and isinstance(error, errors.NoServersError | TimeoutError):
             raise _known(client.causes[0]) from error
+        if isinstance(error, Exception):
+            raise _known(error) from error
         raise
     return client
 
@@ -169,12 +178,15 @@ def _certified(endpoint: Endpoint, server: str) -> str | None:
 
 
 def _known(cause: Exception) -> Exception:
-    """Return the cause; one of another library (aiohttp) as an error of nats-py."""
-    return cause if isinstance(cause, errors.Error | OSError) else errors.Error(f"nats: {cause}")
+    """Return the cause; one of another library (aiohttp, nkeys) as an error of nats-py."""
+    known = isinstance(cause, errors.Error | OSError)
+    return cause if known else errors.Error(f"nats: {cause}" if str(cause) else type(cause).__name__)
 
 
 async def shut(client: LinkClient) -> None:
     """Close a client, flushing what it still has to send, within `CLOSE_S`."""
+    if client.is_unborn:
+        return
     try:
         async with asyncio.timeout(CLOSE_S):
             await client.close()
@@ -199,7 +211,10 @@ def prepare(endpoint: Endpoint) -> dict[str, Any]:
             raise InvalidInput(f"{endpoint.credentials_file} is no NATS credentials file.", field="NATS_CREDS")
         secrets["user_credentials"] = _nats.RawCredentials(text)
     elif endpoint.nkey_file:
-        secrets["nkeys_seed_str"] = _read(endpoint.nkey_file, "NATS_NKEY").strip()
+        seed = _read(endpoint.nkey_file, "NATS_NKEY").strip()
+        if not _SEED.fullmatch(seed):
+            raise InvalidInput(f"{endpoint.nkey_file} (NATS_NKEY) is no nkey seed.", field="NATS_NKEY")
+        secrets["nkeys_seed_str"] = seed
     if endpoint.tls_required:
         secrets["tls"] = _tls(endpoint)
     return secrets

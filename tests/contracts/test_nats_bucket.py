@@ -237,8 +237,16 @@ async def test_a_full_store_is_a_limit(nats_servers: Callable[..., NatsServer]) 
     )
     async with linked(server.url.replace("://", "://a:a@")) as link:
         bucket = await KvBuckets(link).open(BUCKET)
+        revision = await bucket.write(put(KEY, b"x" * 1000))
+        other = await bucket.write(put("agents.A.m.2", b"x" * 1000))
         with pytest.raises(LimitExceeded, match="full"):
             await fill(bucket, 400_000)
+        with pytest.raises(Conflict):
+            await bucket.write(remove(KEY, revision + 100))
+        assert isinstance(await bucket.get(KEY), Entry)
+        for key, held in ((KEY, revision), ("agents.A.m.2", other)):
+            await bucket.write(remove(key, held))
+            assert isinstance(await bucket.get(key), Marker)
 
 
 async def test_a_value_over_the_buckets_own_limit_is_refused(link: Link, bucket: KvBucket) -> None:

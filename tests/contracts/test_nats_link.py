@@ -362,6 +362,35 @@ async def test_a_file_that_holds_no_credentials_is_said_at_once(nats_account: Na
     assert "no NATS credentials file" in text
 
 
+async def test_a_file_that_holds_no_seed_is_said_at_once(nats_account: NatsAccount, tmp_path: Path) -> None:
+    (tmp_path / "user.nk").write_text("root:x:0:0\n")
+    text = await refusal(endpoint_from(nats_account.server_url, nkey_file=str(tmp_path / "user.nk")))
+    assert "NATS_NKEY" in text
+    assert "root:x" not in text
+
+
+@pytest.mark.parametrize("kind", ["nkey", "creds"])
+async def test_a_secret_that_its_library_cannot_read_does_not_end_the_link(
+    nats_servers: Servers, tmp_path: Path, kind: str
+) -> None:
+    """nats-py fails before it has a socket, and then cannot be closed either."""
+    server = nats_servers(
+        auth="authorization { users: [ { nkey: UDVEU3DD4KOFECV66VIHWEZOYX4ZKR3WV27L464SIIPOU2IUI3JCYSJF } ] }"
+    )
+    wrong = "S" + "A" * 57
+    file = tmp_path / "secret"
+    if kind == "nkey":
+        file.write_text(wrong)
+        endpoint = endpoint_from(server.url, nkey_file=str(file))
+    else:
+        marks = ("-----BEGIN NATS USER JWT-----\nx\n------END NATS USER JWT------", "-----BEGIN USER NKEY SEED-----")
+        file.write_text("\n\n".join(marks) + f"\n{wrong}\n------END USER NKEY SEED------\n")
+        endpoint = endpoint_from(server.url, credentials_file=str(file))
+    text = await refusal(endpoint)
+    assert "is not connected" in text
+    assert wrong not in text
+
+
 # --- privacy ---
 
 

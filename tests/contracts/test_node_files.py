@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from identity.errors import Unavailable
+from identity.errors import InvalidInput, Unavailable
 from loomem.node import NodeFiles
 from loomem.node.process import is_alive, is_locked, require_posix, start_mark, take_lock, try_lock
 from loomem.node.state import LOG_BYTES_MAX
@@ -19,6 +19,13 @@ def files(tmp_path: Path) -> NodeFiles:
     files = NodeFiles(tmp_path / "home" / "node" / "embedded")
     files.prepare(tmp_path / "home")
     return files
+
+
+def test_a_home_that_no_configuration_can_name_is_refused(tmp_path: Path) -> None:
+    home = tmp_path / os.fsdecode(b"\xff")
+    with pytest.raises(InvalidInput, match="PATTERN_HOME") as raised:
+        NodeFiles(home / "node").prepare(home)
+    assert raised.value.message.encode()
 
 
 def test_a_long_log_is_put_aside_before_a_start(files: NodeFiles) -> None:
