@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from identity.errors import Conflict, InvalidInput, Unavailable
+from identity.errors import AccessDenied, Conflict, InvalidInput, LimitExceeded, Unavailable
 from identity.ports import Change, Entry, Marker, Put, Reason, Remove
 from loomem.nats import faults
 from loomem.nats.link import Link
@@ -320,6 +320,12 @@ class KvBucket:
                 return await self._publish(pending.change, pending.base)
             except Conflict:
                 continue
+            except LimitExceeded as full:
+                # There is no room for a marker either: the value goes first.
+                if not isinstance(pending.change, Remove) or not pending.base:
+                    raise
+                await self._give_way(pending.change.key, pending.base, full)
+                pending.base, pending.look = 0, False
             except faults.NoAnswer:
                 pending.unknown = True
                 raise
@@ -340,6 +346,21 @@ class KvBucket:
             self.lacks(ttl=True)
             return await self._publish(change, base)
         raise ack.error.raised()
+
+    async def _give_way(self, key: str, revision: int, full: LimitExceeded) -> None:
+        """Erase what a key holds up to a revision, without a marker: what came after that stays, and refuses the marker.
+
+        Raises: LimitExceeded (these credentials may not), NoAnswer, Unavailable.
+        """
+        body = msgspec.json.encode({"filter": f"$KV.{self._name}.{key}", "seq": revision + 1})
+        try:
+            answer = await self._link.request(f"$JS.API.STREAM.PURGE.{stream_of(self._name)}", body)
+        except AccessDenied:
+            raise LimitExceeded(
+                f"{full.message} Not even a deletion fits, so that its operator has to raise them."
+            ) from None
+        if (error := msgspec.json.decode(answer.data, type=Ack).error) is not None:
+            raise error.raised()
 
     async def remake(self) -> None:
         """Nobody takes writes: if the whole store was replaced, the bucket has to be made again."""

@@ -70,6 +70,7 @@ async def test_changing_a_key_that_holds_nothing_is_a_conflict(bucket: KvBucket)
 
 
 @pytest.mark.parametrize("reason", list(Reason))
+@pytest.mark.requirement("deliver-3.markers")
 async def test_a_removal_leaves_a_marker_with_its_reason(bucket: KvBucket, reason: Reason) -> None:
     revision = await bucket.write(put(KEY))
     change = remove(KEY, revision, reason=reason)
@@ -95,6 +96,7 @@ async def test_a_marker_is_no_revision_to_change(bucket: KvBucket) -> None:
     assert (raised.value.actual, raised.value.value) == (marker, None)
 
 
+@pytest.mark.requirement("deliver-3.markers")
 async def test_a_marker_of_another_program_is_a_marker(link: Link, bucket: KvBucket) -> None:
     await bucket.write(put(KEY))
     kv = await link.js.key_value(BUCKET)
@@ -105,6 +107,7 @@ async def test_a_marker_of_another_program_is_a_marker(link: Link, bucket: KvBuc
     await bucket.write(put(KEY, "again"))
 
 
+@pytest.mark.requirement("deliver-3.markers")
 async def test_an_expired_value_is_a_marker_that_says_so(link: Link, bucket: KvBucket) -> None:
     await bucket.write(put(KEY, ttl_s=1))
     kv = await link.js.key_value(BUCKET)
@@ -234,8 +237,16 @@ async def test_a_full_store_is_a_limit(nats_servers: Callable[..., NatsServer]) 
     )
     async with linked(server.url.replace("://", "://a:a@")) as link:
         bucket = await KvBuckets(link).open(BUCKET)
+        revision = await bucket.write(put(KEY, b"x" * 1000))
+        other = await bucket.write(put("agents.A.m.2", b"x" * 1000))
         with pytest.raises(LimitExceeded, match="full"):
             await fill(bucket, 400_000)
+        with pytest.raises(Conflict):
+            await bucket.write(remove(KEY, revision + 100))
+        assert isinstance(await bucket.get(KEY), Entry)
+        for key, held in ((KEY, revision), ("agents.A.m.2", other)):
+            await bucket.write(remove(key, held))
+            assert isinstance(await bucket.get(key), Marker)
 
 
 async def test_a_value_over_the_buckets_own_limit_is_refused(link: Link, bucket: KvBucket) -> None:
