@@ -30,6 +30,10 @@ class Reason(StrEnum):
     """A marker somebody else wrote."""
 
 
+Trail = tuple[tuple[str, int], ...]
+"""Operations and the revisions they had under a key, newest first."""
+
+
 class Put(msgspec.Struct, frozen=True, kw_only=True):
     """Write a value under a key that must still be as the writer knows it."""
 
@@ -41,6 +45,8 @@ class Put(msgspec.Struct, frozen=True, kw_only=True):
     """Operation id, unique for this change: how a writer who heard no answer recognises its own write."""
     ttl_s: int | None = None
     """The server erases the value after so many seconds (>= 1); None = never."""
+    trail: Trail = ()
+    """What stood here before, passed on: a writer who heard no answer and was overtaken finds its own write in it."""
 
 
 class Remove(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +74,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     """When the server took the change; aware, UTC."""
     op: str | None = None
+    trail: Trail = ()
+    """What stood here before, as far as its writer passed it on."""
 
 
 class Marker(msgspec.Struct, frozen=True, kw_only=True):

@@ -181,8 +181,8 @@ class MemoryBucket:
         self.sequence += 1
         at = self._broker.clock.now()
         match change:
-            case Put(key=key, value=value, op=op):
-                self._last[key] = Entry(key=key, value=value, revision=self.sequence, at=at, op=op)
+            case Put(key=key, value=value, op=op, trail=trail):
+                self._last[key] = Entry(key=key, value=value, revision=self.sequence, at=at, op=op, trail=trail)
             case Remove(key=key, reason=reason, op=op):
                 self._last[key] = Marker(key=key, revision=self.sequence, at=at, reason=reason, op=op)
         for following in self.following:

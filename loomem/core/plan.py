@@ -8,10 +8,15 @@ import msgspec
 
 from identity.agent import Caller
 from identity.errors import CoreProtected, InvalidCategory, InvalidInput, NotFound
+from identity.ports import Entry, Trail
 from identity.visibility import Scope
 from loomem.core.limits import Limits
 from loomem.core.record import CATEGORIES, COMMON, SCHEMA_VERSION, TEMPORARY, Category, Memory
-from loomem.core.times import iso, moment_of, stored_millis
+from loomem.core.times import iso, millis, moment_of, stored_millis
+
+TRAIL_MS = 60_000
+TRAIL_MAX = 32
+"""A write is tried for fifteen seconds; even a key that everybody fights for sees fewer changes until its writer looks again."""
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,6 +194,13 @@ def server_ttl_s(memory: Memory, now_ms: int, limits: Limits) -> int | None:
     """Return after how many seconds the server shall erase a record: its remaining life and the grace."""
     expires = stored_millis(memory.expires_at)
     return None if expires is None else max(1, -((now_ms - expires) // 1_000) + limits.ttl_grace_s)
+
+
+def trail_after(entry: Entry, now_ms: int) -> Trail:
+    """Return what a write over an entry passes on: what was there so lately that its writer may still ask what became of it."""
+    if entry.op is None or ";" in entry.op or abs(now_ms - millis(entry.at)) > TRAIL_MS:
+        return ()
+    return ((entry.op, entry.revision), *entry.trail)[:TRAIL_MAX]
 
 
 def _expiry(category: Category, ttl_s: int | None, now_ms: int, limits: Limits) -> str | None:

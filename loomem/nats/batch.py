@@ -76,8 +76,8 @@ class _Batch:
         """Return the revisions if the batch has happened, None if it has to be sent (again). Raises: as `Pending.settle`."""
         held = await self._look_at_all()
         for index, (pending, seen) in enumerate(zip(self._pending, held, strict=True)):
-            if seen is not None and seen.op == pending.change.op:
-                return self._revisions(seen.revision, at=index)
+            if (revision := pending.found(seen)) is not None:
+                return self._revisions(revision, at=index)
         for pending, seen in zip(self._pending, held, strict=True):
             pending.settle(seen)
         await asyncio.sleep(max(pending.pause_s for pending in self._pending))

@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from identity.errors import AccessDenied, Conflict, InvalidInput, LimitExceeded, Unavailable
-from identity.ports import Change, Entry, Marker, Put, Reason, Remove
+from identity.ports import Change, Entry, Marker, Put, Reason, Remove, Trail
 from loomem.nats import faults
 from loomem.nats.link import Link
 
@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 OP = "Pattern-Op"
 REASON = "Pattern-Reason"
+TRAIL = "Pattern-Trail"
+"""`{operation}@{revision}; ...`, newest first."""
 KEY_BYTES = 512
 """A key of about 4 000 bytes makes the server close the connection; ours stay far below."""
 MARKER_LIFE_S = 7 * 86_400
@@ -86,11 +88,18 @@ def held_of(key: str, value: bytes, headers: Mapping[str, str], revision: int, a
         return Entry(key=key, value=value, revision=revision, at=at)
     placed = headers.get("Nats-Marker-Reason")
     if placed is None and headers.get("KV-Operation") not in ("DEL", "PURGE"):
-        return Entry(key=key, value=value, revision=revision, at=at, op=headers.get(OP))
+        trail = _trail(headers.get(TRAIL, ""))
+        return Entry(key=key, value=value, revision=revision, at=at, op=headers.get(OP), trail=trail)
     # A marker that the server places has no operation at all, which nats-py takes for a value (pinned by test_nats_bucket).
     said = headers.get(REASON, "")
     known = said if said in _REASONS else "expire" if placed == "MaxAge" else "other"
     return Marker(key=key, revision=revision, at=at, reason=Reason(known), op=headers.get(OP))
+
+
+def _trail(text: str) -> Trail:
+    """Return the trail that a header holds; what cannot be read of it is left out, since anybody may have written it."""
+    steps = (step.rpartition("@") for step in text.split("; ") if step)
+    return tuple((op, int(revision)) for op, _, revision in steps if revision.isascii() and revision.isdigit())
 
 
 async def read(link: Link, bucket: str, key: str, *, direct: bool) -> Entry | Marker | None:
@@ -160,6 +169,8 @@ async def _read_by_leader(link: Link, bucket: str, key: str, subject: str) -> En
 def headers_of(change: Change, base: int, *, ttl: bool) -> dict[str, str]:
     """Return the headers that make a message this change, on top of the sequence `base`."""
     headers = {"Nats-Expected-Last-Subject-Sequence": str(base), OP: change.op}
+    if isinstance(change, Put) and change.trail:
+        headers[TRAIL] = "; ".join(f"{op}@{revision}" for op, revision in change.trail)
     if isinstance(change, Remove):
         headers |= {"KV-Operation": "PURGE", "Nats-Rollup": "sub", REASON: change.reason}
     if ttl:
@@ -199,14 +210,20 @@ class Pending:
         """How long to wait before the next attempt, for the sake of a replica that lags."""
         return LAG_S[self._lags - 1] if self._lags else 0.0
 
+    def found(self, held: Entry | Marker | None) -> int | None:
+        """Return the revision of the change, if what the key holds shows that it has happened."""
+        if held is not None and held.op == self.change.op:
+            return held.revision
+        return dict(held.trail).get(self.change.op) if isinstance(held, Entry) else None
+
     def settle(self, held: Entry | Marker | None) -> int | None:
         """Return the revision of the change if it has happened, None if it has to be sent (again).
 
         Raises: Conflict; Unavailable when it may have happened and been overwritten since.
         """
         change = self.change
-        if held is not None and held.op == change.op:
-            return held.revision
+        if (revision := self.found(held)) is not None:
+            return revision
         now = _revision(held)
         if now == self.base:
             return None

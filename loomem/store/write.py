@@ -18,7 +18,7 @@ import msgspec
 from identity.agent import Caller
 from identity.errors import InvalidInput, NotFound
 from identity.keys import Kind, Space
-from identity.ports import Bucket, Buckets, Change, Clock, Ids, Marker, Put, Reason, Remove
+from identity.ports import Bucket, Buckets, Change, Clock, Ids, Marker, Put, Reason, Remove, Trail
 from identity.visibility import Scope, space_for
 from loomem.core import plan
 from loomem.core.limits import Limits, clean_content, clean_metadata, is_uuid
@@ -54,6 +54,8 @@ class Held(msgspec.Struct, frozen=True):
     key: str
     memory: Memory
     revision: int
+    trail: Trail = ()
+    """To be passed on by what is written over it."""
 
 
 def held_of(row: Row) -> Held:
@@ -124,7 +126,7 @@ class Door:
         """Return where the caller writes such a memory."""
         return space_for(self.caller, memory.scope, core=memory.category is Category.CORE)
 
-    def put(self, memory: Memory, *, expected: int = 0, op: str | None = None) -> tuple[str, Put]:
+    def put(self, memory: Memory, *, expected: int = 0, op: str | None = None, trail: Trail = ()) -> tuple[str, Put]:
         """Return the bucket and the change that stores a memory; its end travels along."""
         space = self.space_of(memory)
         return space.bucket, Put(
@@ -133,6 +135,7 @@ class Door:
             expected=expected,
             op=op or self.ids.op_id(),
             ttl_s=plan.server_ttl_s(memory, self.now_ms, self.limits),
+            trail=trail,
         )
 
     def remove(self, row: Held, reason: Reason) -> Remove:
@@ -186,7 +189,7 @@ class Door:
         """Store a memory over what its key holds. Raises: LimitExceeded (it becomes core), Conflict, Unavailable."""
         becomes_core = memory.category is Category.CORE is not held.memory.category
         async with self.room(memory.scope, new=0, core=int(becomes_core)) as slot:
-            bucket, change = self.put(memory, expected=held.revision)
+            bucket, change = self.put(memory, expected=held.revision, trail=held.trail)
             written = await self.send(bucket, change)
             slot.note(written.bucket, written.key, written.revision)
         return written
@@ -248,7 +251,7 @@ class Door:
         entry = await (await self.bucket(bucket)).get(row.key, at_least=at_least)
         if entry is None or isinstance(entry, Marker):
             return None
-        return Held(bucket, row.key, decode(entry.value), entry.revision)
+        return Held(bucket, row.key, decode(entry.value), entry.revision, plan.trail_after(entry, self.now_ms))
 
 
 def unknown(ident: str) -> NotFound | InvalidInput:

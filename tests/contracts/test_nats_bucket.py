@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from identity.errors import Conflict, InvalidInput, LimitExceeded, Unavailable
@@ -317,6 +318,20 @@ async def test_a_change_that_may_have_happened_is_not_made_twice(link: Link, buc
     with pytest.raises(Unavailable, match="not known"):
         await deaf.write(put(KEY, "one"))
     assert isinstance(await bucket.get(KEY), Marker)
+
+
+async def test_a_change_that_happened_and_was_overtaken_is_recognised_by_the_trail(
+    link: Link, bucket: KvBucket
+) -> None:
+    first = await bucket.write(put(KEY, "one"))
+    mine = put(KEY, "two", expected=first)
+    deaf = SwallowingBucket(link, BUCKET)
+    theirs = msgspec.structs.replace(put(KEY, "three"), trail=((mine.op, first + 1), ("move a b 1 c", first)))
+    deaf.lost, deaf.meanwhile = 1, theirs
+    assert await deaf.write(mine) == first + 1
+    held = await bucket.get(KEY)
+    assert isinstance(held, Entry)
+    assert (held.value, held.trail) == (b"three", theirs.trail)
 
 
 async def test_a_bucket_lost_with_its_store_is_made_again(link: Link, bucket: KvBucket) -> None:

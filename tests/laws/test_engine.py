@@ -8,6 +8,7 @@ import pytest
 
 from identity.errors import Conflict, InvalidInput, NotFound, Unavailable
 from identity.keys import project_bucket, user_bucket
+from identity.ports import Entry
 from tests.laws.worlds import World, agent
 
 
@@ -259,3 +260,20 @@ async def test_an_old_server_without_batches_serves_all_but_all_or_nothing(world
         assert (await me.recall(categories=["core"])).private[0]["id"] == one
         assert (await me.forget_bulk(memory_ids=done.memory_ids[1:], force=True)).deleted == 4
         assert (await me.recall()).total == 1
+
+
+async def test_an_update_passes_on_who_was_there_just_before(world: World) -> None:
+    async with world.enter() as me:
+        one = await me.remember(content="one", category="longterm")
+        two = await me.update(memory_id=one.memory_id, expected_revision=one.revision, content="two")
+        three = await me.update(memory_id=one.memory_id, expected_revision=two.revision, content="three")
+        bucket = await world.broker.open(project_bucket(agent().project_id))
+        (held,) = bucket.holds("agents.>")
+        assert isinstance(held, Entry)
+        assert [revision for _, revision in held.trail] == [two.revision, one.revision]
+
+        world.clock.move(hours=1)
+        await me.update(memory_id=one.memory_id, expected_revision=three.revision, content="four")
+        (held,) = bucket.holds("agents.>")
+        assert isinstance(held, Entry)
+        assert held.trail == ()

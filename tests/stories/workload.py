@@ -98,7 +98,7 @@ class Ledger:
         """Tell the counts, after a check."""
         return (
             f"{len(self.acknowledged)} writes acknowledged, 0 lost, 0 doubled, {self.unasked} stand without an "
-            f"acknowledgement; {self.faults.total()} calls failed"
+            f"acknowledgement; {_failed(self.faults)}"
         )
 
 
@@ -188,5 +188,9 @@ class Contest:
         """Tell the counts, after a check."""
         return (
             f"{len(self.acknowledged)} changes acknowledged, {self.changes} stand ({len(self.found)} of them without an "
-            f"acknowledgement), {len(self.shown)} losers told what stands; {self.faults.total()} calls failed"
+            f"acknowledgement), {len(self.shown)} losers told what stands; {_failed(self.faults)}"
         )
+
+
+def _failed(faults: Counter[str]) -> str:
+    return "; ".join([f"{faults.total()} calls failed", *(f"{times} x {words!r}" for words, times in faults.items())])
