@@ -216,6 +216,10 @@ class Pending:
             return held.revision
         return dict(held.trail).get(self.change.op) if isinstance(held, Entry) else None
 
+    def _leads_from_base(self, held: Entry | Marker | None) -> bool:
+        """Return whether all is known that stood here since the base: then what is not among it has not happened."""
+        return isinstance(held, Entry) and self.base in dict(held.trail).values()
+
     def settle(self, held: Entry | Marker | None) -> int | None:
         """Return the revision of the change if it has happened, None if it has to be sent (again).
 
@@ -231,7 +235,7 @@ class Pending:
             # Older than what is expected: a replica that lags. Sending (again) is safe, and asks the one that decides.
             self._lags += 1
             return None
-        if self.unknown:
+        if self.unknown and not self._leads_from_base(held):
             raise Unavailable(
                 "The broker did not answer, and the key was changed by somebody else meanwhile: whether this change "
                 "happened before is not known. Read it again.",

@@ -291,9 +291,11 @@ class SwallowingBucket(KvBucket):
 
     lost = 0
     meanwhile: Change | None = None
+    dead = False
+    """Lose the changes themselves."""
 
     async def _publish(self, change: Change, base: int) -> int:
-        revision = await super()._publish(change, base)
+        revision = base if self.lost and self.dead else await super()._publish(change, base)
         if self.lost:
             self.lost -= 1
             if self.meanwhile is not None:
@@ -332,6 +334,17 @@ async def test_a_change_that_happened_and_was_overtaken_is_recognised_by_the_tra
     held = await bucket.get(KEY)
     assert isinstance(held, Entry)
     assert (held.value, held.trail) == (b"three", theirs.trail)
+
+
+async def test_a_change_that_the_trail_does_not_show_has_not_happened(link: Link, bucket: KvBucket) -> None:
+    base = put(KEY, "one")
+    first = await bucket.write(base)
+    deaf = SwallowingBucket(link, BUCKET)
+    theirs = msgspec.structs.replace(put(KEY, "three"), trail=((base.op, first),))
+    deaf.lost, deaf.dead, deaf.meanwhile = 1, True, theirs
+    with pytest.raises(Conflict) as lost:
+        await deaf.write(put(KEY, "two", expected=first))
+    assert (lost.value.actual, lost.value.value) == (first + 1, b"three")
 
 
 async def test_a_bucket_lost_with_its_store_is_made_again(link: Link, bucket: KvBucket) -> None:
