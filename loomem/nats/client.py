@@ -41,8 +41,12 @@ PENDING_BYTES = 8 * 1024 * 1024
 """What may wait to be sent before a sender waits too."""
 
 
+_NAME = re.compile(rb"[^\s\x1c-\x1f\x80-\xff]*\Z")
+"""Name of a header: ASCII without spaces."""
+
+
 class LinkClient(_nats.Client):
-    """A client for one connection; when that is lost, so is the client. The three overridden methods are nats-py's own
+    """A client for one connection; when that is lost, so is the client. The four overridden methods are nats-py's own
     seams without a public name; test_nats_link fails when one of them is no longer called."""
 
     def __init__(self, shown: str, *, secure: bool, on_error: Callable[[Exception], None]) -> None:
@@ -112,6 +116,13 @@ class LinkClient(_nats.Client):
         if self._secure and not self._server_info.get("tls_required") and not self.shown.startswith("wss"):
             raise errors.SecureConnWantedError
         return super()._connect_command()
+
+    @staticmethod
+    def _parse_header_lines(raw: bytes) -> dict[str, str]:
+        # As nats-py reads them, without its look at every character of a name: a fifth of the time a large bucket takes.
+        lines = (line.partition(b":") for line in raw.split(b"\r\n"))
+        pairs = ((name.strip(), value.strip()) for name, colon, value in lines if colon)
+        return {name.decode(): value.decode("utf-8", "replace") for name, value in pairs if _NAME.match(name)}
 
     async def _close(self, status: int, do_cbs: bool = True) -> None:
         # Said first: closing can take long when the other side is gone, and requests in flight should fail now.

@@ -193,12 +193,12 @@ class Door:
 
     @asynccontextmanager
     async def room(self, scope: Scope, *, new: int, core: int) -> AsyncGenerator[Slot]:
-        """Hold room in the caller's part of a scope, once there is a view to count in; for one's own removals it waits.
+        """Hold room in the caller's part of a scope, once there is a view to count in; near a limit, with one's own writes in it.
 
         Raises: LimitExceeded, Unavailable.
         """
         await self.projection.ready((scope,))
-        if self.quotas.lacks(scope, new=new, core=core):
+        if self.quotas.is_near(scope, new=new, core=core):
             await self.projection.settle((scope,))
         with self.quotas.slot(scope, self.now_ms, new=new, core=core) as slot:
             yield slot

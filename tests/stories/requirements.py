@@ -334,6 +334,7 @@ deliver-4.enrol: Our own identity records are made once per host and overwrite n
 deliver-4.git: projectIdFrom git gives every clone of one remote the same project.
 deliver-5.tools: The sixteen tools are listed with an output schema and annotations.
 deliver-5.limits: A full space is STORAGE_FULL on every path that creates.
+deliver-5.overshoot: Processes of one agent that write at the same time overshoot a limit by their number at most.
 deliver-5.get: get-memory reads one memory by its id.
 deliver-5.update: update-memory by the creator with the expected revision changes it; a loser gets the current revision and content.
 deliver-5.ttl: remember with ttlSeconds expires then.
@@ -341,7 +342,7 @@ deliver-5.pages: Recall gives total, hasMore and a cursor that pages through eve
 deliver-5.any: tagsAny selects records that hold one of the tags.
 deliver-5.related: relatedTo follows relations to a depth, through visible records alone.
 deliver-5.structured: Results carry ids and revisions as structured content beside the text, and errors carry code, message and details.
-deliver-5.progress: Bulk, import and export report progress.
+deliver-5.progress: Both bulk tools, import and export report progress.
 deliver-6.fold: A server answers recall from its own view, which equals the fold of the log.
 deliver-6.own: A read after a write in the same process sees it, and atLeast does the same for another process.
 deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -18,9 +17,7 @@ from tests.stories.machine import CALL_FAILS_S, Fault, Server, Stopwatch, conten
 
 async def told(server: Server, *words: str) -> str:
     """Return what a call is told, in time, once the first attempt to start has failed; health says the same."""
-    async with asyncio.timeout(30):
-        while "error" not in (await server.call("pattern_health"))["storage"]:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+    await server.report(lambda report: "error" in report["storage"])
     with Stopwatch() as took, pytest.raises(Fault) as failure:
         await server.call("remember", content="x", category="longterm")
     assert took.seconds < CALL_FAILS_S
