@@ -41,6 +41,9 @@ _KNOWN = frozenset(
 )
 
 
+_FILES = ("NATS_CREDS", "NATS_NKEY", "NATS_CA", "NATS_CERT", "NATS_KEY")
+
+
 class Nats(msgspec.Struct, frozen=True, kw_only=True):
     """Where the broker is and how to sign in; without `url` the embedded one is used."""
 
@@ -101,6 +104,7 @@ def from_environment(environment: Mapping[str, str], cwd: Path) -> Settings:
     Raises: InvalidInput naming the variable and what it may be.
     """
     env = {name: value for name, value in environment.items() if value.strip()}
+    home = _path(env.get("PATTERN_HOME"), cwd, default=_data_home(env, cwd) / "pattern-memory")
     return Settings(
         nats=_nats(env, cwd),
         project_path=_path(env.get("MCP_PROJECT_PATH"), cwd, default=cwd),
@@ -109,7 +113,7 @@ def from_environment(environment: Mapping[str, str], cwd: Path) -> Settings:
         user_id=env.get("LOOMINAL_USER_ID"),
         subagent_type=env.get("LOOMINAL_SUBAGENT_TYPE"),
         warp=_choice(env, "LOOMINAL_IDENTITY", ("auto", "warp")) == "warp",
-        home=_path(env.get("PATTERN_HOME"), cwd, default=_data_home(env, cwd) / "pattern-memory"),
+        home=home,
         node=_choice(env, "PATTERN_NODE", ("auto", "off")) == "auto",
         node_idle_s=_number(env, "PATTERN_NODE_IDLE_S", 300.0),
         files_dir=_path(env.get("PATTERN_FILES_DIR"), cwd, default=cwd),
@@ -118,16 +122,13 @@ def from_environment(environment: Mapping[str, str], cwd: Path) -> Settings:
         replicas=_whole(env, "PATTERN_REPLICAS", 1, most=5),
         limits=_limits(env),
         log_level=_log_level(env),
-        node_environment=dict(environment),
+        node_environment={**environment, **_absolute(env, cwd), "PATTERN_HOME": str(home)},
         warnings=tuple(_unknown(env)),
     )
 
 
 def _nats(env: Mapping[str, str], cwd: Path) -> Nats:
-    def file(name: str) -> str | None:
-        # Absolute, since the background node reads it too, from a folder of its own.
-        return str(_path(env[name], cwd, default=cwd)) if name in env else None
-
+    file = _absolute(env, cwd).get
     return Nats(
         url=env.get("NATS_URL"),
         user=env.get("NATS_USER"),
@@ -140,6 +141,11 @@ def _nats(env: Mapping[str, str], cwd: Path) -> Nats:
         key_file=file("NATS_KEY"),
         inbox_prefix=env.get("PATTERN_INBOX_PREFIX"),
     )
+
+
+def _absolute(env: Mapping[str, str], cwd: Path) -> dict[str, str]:
+    """Return the files that are named, absolute, since the background node reads them from a folder of its own."""
+    return {name: str(_path(env[name], cwd, default=cwd)) for name in _FILES if name in env}
 
 
 def _data_home(env: Mapping[str, str], cwd: Path) -> Path:

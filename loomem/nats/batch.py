@@ -80,6 +80,7 @@ class _Batch:
                 return self._revisions(seen.revision, at=index)
         for pending, seen in zip(self._pending, held, strict=True):
             pending.settle(seen)
+        await asyncio.sleep(max(pending.pause_s for pending in self._pending))
         return None
 
     async def _look_at_all(self) -> list[Entry | Marker | None]:

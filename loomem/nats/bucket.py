@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from identity.errors import Conflict, InvalidInput, Unavailable
+from identity.errors import AccessDenied, Conflict, InvalidInput, LimitExceeded, Unavailable
 from identity.ports import Change, Entry, Marker, Put, Reason, Remove
 from loomem.nats import faults
 from loomem.nats.link import Link
@@ -35,6 +35,8 @@ UNREACHABLE_S = 1.5
 """How long an operation that was not sent yet waits for a connection."""
 PAUSE_S = 0.05
 PAUSE_MAX_S = 1.0
+LAG_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+"""Pauses for a replica that lags behind a revision that is known to be there."""
 LOOKS = 8
 """Contradictions in a row (a write refused for a sequence that the read-back shows as the expected one: a replica that
 lags) before pausing longer."""
@@ -175,6 +177,10 @@ def check(change: Change) -> None:
         raise InvalidInput("A lifetime is at least one second.", field="ttl_s")
 
 
+def _revision(held: Entry | Marker | None) -> int:
+    return held.revision if held is not None else 0
+
+
 class Pending:
     """A write on its way: what is known about it so far."""
 
@@ -186,6 +192,12 @@ class Pending:
         """An attempt was made: look at the key before the next one."""
         self.unknown = False
         """An attempt ended in silence."""
+        self._lags = 0
+
+    @property
+    def pause_s(self) -> float:
+        """How long to wait before the next attempt, for the sake of a replica that lags."""
+        return LAG_S[self._lags - 1] if self._lags else 0.0
 
     def settle(self, held: Entry | Marker | None) -> int | None:
         """Return the revision of the change if it has happened, None if it has to be sent (again).
@@ -195,8 +207,12 @@ class Pending:
         change = self.change
         if held is not None and held.op == change.op:
             return held.revision
-        now = held.revision if held is not None else 0
+        now = _revision(held)
         if now == self.base:
+            return None
+        if now < self.base and self._lags < len(LAG_S):
+            # Older than what is expected: a replica that lags. Sending (again) is safe, and asks the one that decides.
+            self._lags += 1
             return None
         if self.unknown:
             raise Unavailable(
@@ -259,12 +275,19 @@ class KvBucket:
         self._ttl = self._ttl and not ttl
         self._atomic = self._atomic and not atomic
 
-    async def get(self, key: str) -> Entry | Marker | None:
+    async def get(self, key: str, *, at_least: int = 0) -> Entry | Marker | None:
         """Return what the key holds now, the marker that stands there, or None when it never held anything.
+
+        A replica may answer, and it may lag; see the port for `at_least`.
 
         Raises: InvalidInput, AccessDenied, Unavailable.
         """
         check_key(key)
+        for pause_s in LAG_S:
+            held = await persist(self._link, lambda: self.look_at(key))
+            if _revision(held) >= at_least:
+                return held
+            await asyncio.sleep(pause_s)
         return await persist(self._link, lambda: self.look_at(key))
 
     async def write(self, change: Change) -> int:
@@ -291,11 +314,18 @@ class KvBucket:
                 revision = pending.settle(await self.look_at(pending.change.key))
                 if revision is not None:
                     return revision
+                await asyncio.sleep(pending.pause_s)
             pending.look = True
             try:
                 return await self._publish(pending.change, pending.base)
             except Conflict:
                 continue
+            except LimitExceeded as full:
+                # There is no room for a marker either: the value goes first.
+                if not isinstance(pending.change, Remove) or not pending.base:
+                    raise
+                await self._give_way(pending.change.key, pending.base, full)
+                pending.base, pending.look = 0, False
             except faults.NoAnswer:
                 pending.unknown = True
                 raise
@@ -316,6 +346,21 @@ class KvBucket:
             self.lacks(ttl=True)
             return await self._publish(change, base)
         raise ack.error.raised()
+
+    async def _give_way(self, key: str, revision: int, full: LimitExceeded) -> None:
+        """Erase what a key holds up to a revision, without a marker: what came after that stays, and refuses the marker.
+
+        Raises: LimitExceeded (these credentials may not), NoAnswer, Unavailable.
+        """
+        body = msgspec.json.encode({"filter": f"$KV.{self._name}.{key}", "seq": revision + 1})
+        try:
+            answer = await self._link.request(f"$JS.API.STREAM.PURGE.{stream_of(self._name)}", body)
+        except AccessDenied:
+            raise LimitExceeded(
+                f"{full.message} Not even a deletion fits, so that its operator has to raise them."
+            ) from None
+        if (error := msgspec.json.decode(answer.data, type=Ack).error) is not None:
+            raise error.raised()
 
     async def remake(self) -> None:
         """Nobody takes writes: if the whole store was replaced, the bucket has to be made again."""

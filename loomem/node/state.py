@@ -127,6 +127,11 @@ class NodeFiles(msgspec.Struct, frozen=True):
         if not home.is_absolute():
             raise InvalidInput(f"PATTERN_HOME must be an absolute path, not {str(home)!r}.", field="PATTERN_HOME")
         try:
+            str(home).encode()
+        except UnicodeEncodeError:
+            # nats-server reads the path from its configuration file, which is UTF-8.
+            raise InvalidInput(f"PATTERN_HOME must be valid UTF-8, not {str(home)!r}.", field="PATTERN_HOME") from None
+        try:
             home.parent.mkdir(parents=True, exist_ok=True)
             for folder in (home, self.root.parent, self.root):
                 folder.mkdir(mode=0o700, exist_ok=True)

@@ -1,7 +1,8 @@
 """Quotas: how much one caller may store, counted in its view plus what this process has on its way.
 
-Two processes of one agent may overshoot by what both have on their way, no more. The limits of recent and tasks are soft:
-nothing is refused, the oldest are evicted later.
+Near a limit it is counted once the caller's own acknowledged writes are in the view, and with them what others wrote before:
+so calls of several processes of one agent overshoot by their number, no more. The limits of recent and tasks are soft: nothing
+is refused, the oldest are evicted later.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from identity.visibility import Scope
 from loomem.core.limits import Limits
 from loomem.core.record import Category
 from loomem.views.projection import Projection
+
+NEAR = 1_000
+"""With less room than this left, the view is waited for: others write less while it lags."""
 
 
 class Slot:
@@ -59,9 +63,12 @@ class Quotas:
             if slot.applied is None:
                 self._slots.discard(slot)
 
-    def lacks(self, scope: Scope, *, new: int, core: int) -> bool:
-        """Say whether the view, as it is, leaves too little room: time to wait for one's own removals before refusing."""
-        return not (self._fits(scope, new, core=False) and self._fits(scope, core, core=True))
+    def is_near(self, scope: Scope, *, new: int, core: int) -> bool:
+        """Say whether the view, as it is, leaves so little room that it must not lag behind one's own writes and removals."""
+        return any(
+            count > 0 and self._used(scope, core=kind) + count + NEAR > self.limit(scope, core=kind)
+            for count, kind in ((new, False), (core, True))
+        )
 
     def limit(self, scope: Scope, *, core: bool) -> int:
         """Return how many memories (or core memories) the caller's own part of a scope may hold."""

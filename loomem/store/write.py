@@ -193,12 +193,12 @@ class Door:
 
     @asynccontextmanager
     async def room(self, scope: Scope, *, new: int, core: int) -> AsyncGenerator[Slot]:
-        """Hold room in the caller's part of a scope, once there is a view to count in; for one's own removals it waits.
+        """Hold room in the caller's part of a scope, once there is a view to count in; near a limit, with one's own writes in it.
 
         Raises: LimitExceeded, Unavailable.
         """
         await self.projection.ready((scope,))
-        if self.quotas.lacks(scope, new=new, core=core):
+        if self.quotas.is_near(scope, new=new, core=core):
             await self.projection.settle((scope,))
         with self.quotas.slot(scope, self.now_ms, new=new, core=core) as slot:
             yield slot
@@ -239,10 +239,13 @@ class Door:
             return rows
         raise unknown(ident)
 
-    async def held(self, row: Row) -> Held | None:
-        """Return what the bucket holds for a row now, or None when it is gone. Raises: Corrupt, Unavailable."""
+    async def held(self, row: Row, *, at_least: int = 0) -> Held | None:
+        """Return what the bucket holds for a row now (`at_least` as in the port), or None when it is gone.
+
+        Raises: Corrupt, Unavailable.
+        """
         bucket = row.place.bucket
-        entry = await (await self.bucket(bucket)).get(row.key)
+        entry = await (await self.bucket(bucket)).get(row.key, at_least=at_least)
         if entry is None or isinstance(entry, Marker):
             return None
         return Held(bucket, row.key, decode(entry.value), entry.revision)

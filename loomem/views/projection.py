@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from functools import partial
 from types import TracebackType
@@ -28,7 +29,9 @@ from loomem.views.track import START, Mark, Track
 log = logging.getLogger(__name__)
 
 PATIENCE_S = 5.0
-"""How long a read waits for a view, when the call it belongs to has no nearer deadline."""
+"""How long a read waits for a view that is told nothing new, when the call it belongs to has no nearer deadline."""
+LOADING_TURNS = 4
+"""How many times as long it waits for one that is getting on: telling a large store takes its time."""
 _RETRY_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Pauses before a sight is opened again; the last one repeats."""
 
@@ -113,14 +116,14 @@ class Projection:
             for track in self._tracks.values()
             if (sequence := position.get(track.sight.bucket)) and not track.reached(track.mark(sequence))
         ]
-        await self._within(self._sync(behind), "lag behind")
+        await self._within(lambda: self._sync(behind), "lag behind")
 
     async def sync(self) -> None:
         """Return when the views hold everything that the buckets hold now.
 
         Raises: Unavailable.
         """
-        await self._within(self._sync(list(self._tracks.values())), "lag behind")
+        await self._within(lambda: self._sync(list(self._tracks.values())), "lag behind")
 
     def wrote(self, bucket: str, key: str, revision: int) -> None:
         """Note an acknowledged write of the caller, so that its next read waits for it."""
@@ -190,7 +193,7 @@ class Projection:
 
     async def _until(self, goals: dict[Track, Mark], how: str) -> None:
         if not all(track.reached(mark) for track, mark in goals.items()):
-            await self._within(self._reach(goals), how)
+            await self._within(lambda: self._reach(goals), how)
 
     async def _reach(self, goals: dict[Track, Mark]) -> None:
         for track, mark in goals.items():
@@ -206,18 +209,24 @@ class Projection:
                 raise Unavailable
             await track.following.sync()
 
-    async def _within(self, wait: Coroutine[None, None, None], how: str) -> None:
-        try:
-            async with asyncio.timeout(self._patience_s):
-                await wait
-        except TimeoutError:
-            late = [track for track in self._tracks.values() if not track.reached(track.own)]
-            scopes = ", ".join(dict.fromkeys(track.sight.scope for track in late)) or "all scopes"
-            why = next((f": {track.error.message}" for track in late if track.error is not None), "")
-            raise Unavailable(
-                f"The views of {scopes} {how} after {self._patience_s:g} s{why}; try again in a moment",
-                retry_after_s=1.0,
-            ) from None
+    async def _within(self, wait: Callable[[], Awaitable[None]], how: str) -> None:
+        for _ in range(LOADING_TURNS):
+            told = self._told()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._patience_s):
+                    await wait()
+                    return
+            if self._told() == told:
+                break
+        late = [track for track in self._tracks.values() if not track.reached(track.own)]
+        scopes = ", ".join(dict.fromkeys(track.sight.scope for track in late)) or "all scopes"
+        why = next((f": {track.error.message}" for track in late if track.error is not None), "")
+        how = how if all(track.loaded for track in late) else "are still loading"
+        raise Unavailable(f"The views of {scopes} {how}{why}; try again in a moment", retry_after_s=1.0)
+
+    def _told(self) -> list[int]:
+        """Return how far each sight has come: whether the views are getting on."""
+        return [track.cursor for track in self._tracks.values()]
 
     def _of(self, scopes: Sequence[Scope]) -> list[Track]:
         return [track for sight, track in self._tracks.items() if sight.scope in scopes]

@@ -7,7 +7,7 @@
   from there, since it brings the service along.
 - `guarded`: a broker that keeps agents apart by users and permissions (`GuardedBroker`).
 - `determinism`: a clock that stands still (`ManualClock`) and ids that count (`SequentialIds`).
-- `plugin`: the pytest fixtures made of these.
+- `plugin`: the pytest fixtures made of these; `installed` loads it where its extra is there.
 
 Deliberately absent: any double of the broker or of the engine. A server starts in 30 ms; there is nothing to fake.
 """

@@ -1,4 +1,4 @@
-"""Pytest fixtures on a real broker; registered by the installed distribution (entry point `pattern_memory`).
+"""Pytest fixtures on a real broker; registered by the installed distribution (`installed.py`).
 
 `nats_account` is what most tests want: a broker of their own at no cost. `nats_private` may be killed and restarted.
 Event loops are made per test, so nothing here holds one.

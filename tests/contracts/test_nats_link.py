@@ -157,6 +157,32 @@ async def test_a_caller_that_gives_up_is_let_go_even_when_nothing_can_be_sent(na
         assert {type(answer) for answer in answers} == {faults.NoAnswer}
 
 
+async def test_a_cancellation_in_the_moment_of_success_is_not_lost() -> None:
+    """`asyncio.wait_for` of Python 3.11, which nats-py uses everywhere, returns the result and forgets the cancellation."""
+
+    async def wait(done: asyncio.Future[None]) -> str:
+        with faults.cancellable():
+            await asyncio.wait_for(done, 10)
+        return "went on"
+
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    task = asyncio.ensure_future(wait(done))
+    await asyncio.sleep(0)
+    done.set_result(None)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_leaving_in_the_middle_of_an_attempt_ends_at_once(
+    nats_servers: Servers, certificates: Certificates
+) -> None:
+    server = nats_servers(tls=certificates, verify_clients=True)
+    for pause_s in (n / 500 for n in range(40)):
+        async with asyncio.timeout(5), fixed(endpoint_from(server.url, ca_file=str(certificates.ca))):
+            await asyncio.sleep(pause_s)
+
+
 # --- losing the connection ---
 
 
@@ -306,12 +332,14 @@ async def test_a_token_opens(nats_servers: Servers) -> None:
         assert link.state.shown_url == server.url
 
 
+@pytest.mark.requirement("config-47.url")
 async def test_odd_characters_of_a_password_survive_the_url(nats_servers: Servers) -> None:
     server = nats_servers(auth='authorization { users: [ { user: "a@b", password: "p:/?#%, ö" } ] }')
     async with linked(server.url.replace("://", "://a%40b:p%3A%2F%3F%23%25%2C%20%C3%B6@")):
         pass
 
 
+@pytest.mark.requirement("config-47.files")
 async def test_an_nkey_file_opens(nats_servers: Servers, tmp_path: Path) -> None:
     server = nats_servers(
         auth="authorization { users: [ { nkey: UDVEU3DD4KOFECV66VIHWEZOYX4ZKR3WV27L464SIIPOU2IUI3JCYSJF } ] }"
@@ -334,9 +362,39 @@ async def test_a_file_that_holds_no_credentials_is_said_at_once(nats_account: Na
     assert "no NATS credentials file" in text
 
 
+async def test_a_file_that_holds_no_seed_is_said_at_once(nats_account: NatsAccount, tmp_path: Path) -> None:
+    (tmp_path / "user.nk").write_text("root:x:0:0\n")
+    text = await refusal(endpoint_from(nats_account.server_url, nkey_file=str(tmp_path / "user.nk")))
+    assert "NATS_NKEY" in text
+    assert "root:x" not in text
+
+
+@pytest.mark.parametrize("kind", ["nkey", "creds"])
+async def test_a_secret_that_its_library_cannot_read_does_not_end_the_link(
+    nats_servers: Servers, tmp_path: Path, kind: str
+) -> None:
+    """nats-py fails before it has a socket, and then cannot be closed either."""
+    server = nats_servers(
+        auth="authorization { users: [ { nkey: UDVEU3DD4KOFECV66VIHWEZOYX4ZKR3WV27L464SIIPOU2IUI3JCYSJF } ] }"
+    )
+    wrong = "S" + "A" * 57
+    file = tmp_path / "secret"
+    if kind == "nkey":
+        file.write_text(wrong)
+        endpoint = endpoint_from(server.url, nkey_file=str(file))
+    else:
+        marks = ("-----BEGIN NATS USER JWT-----\nx\n------END NATS USER JWT------", "-----BEGIN USER NKEY SEED-----")
+        file.write_text("\n\n".join(marks) + f"\n{wrong}\n------END USER NKEY SEED------\n")
+        endpoint = endpoint_from(server.url, credentials_file=str(file))
+    text = await refusal(endpoint)
+    assert "is not connected" in text
+    assert wrong not in text
+
+
 # --- privacy ---
 
 
+@pytest.mark.requirement("config-47.files")
 async def test_tls_with_a_trusted_authority_connects(nats_servers: Servers, certificates: Certificates) -> None:
     server = nats_servers(tls=certificates)
     async with fixed(endpoint_from(server.url, ca_file=str(certificates.ca))) as link:
@@ -354,6 +412,7 @@ async def test_tls_with_an_unknown_authority_is_refused_and_does_not_hang(
     assert "TLS" in text
 
 
+@pytest.mark.requirement("config-47.files")
 async def test_a_client_certificate_is_shown_when_asked_for(nats_servers: Servers, certificates: Certificates) -> None:
     server = nats_servers(tls=certificates, verify_clients=True)
     files = {"ca_file": str(certificates.ca)}
@@ -364,6 +423,7 @@ async def test_a_client_certificate_is_shown_when_asked_for(nats_servers: Server
 
 
 @pytest.mark.parametrize("way", ["scheme", "ca"])
+@pytest.mark.requirement("config-47.tls")
 async def test_a_broker_without_tls_gets_no_credentials_of_a_client_that_wants_it(
     certificates: Certificates, way: str
 ) -> None:

@@ -168,7 +168,7 @@ def ways_round() -> dict[str, tuple[str, object]]:
     }
 
 
-@pytest.mark.requirement("deliver-3.permissions")
+@pytest.mark.requirement("deliver-3.permissions", "shown-credentials")
 @pytest.mark.parametrize("way", ways_round())
 async def test_a_raw_client_finds_no_way_round(broker: GuardedBroker, links: dict[str, Link], way: str) -> None:
     project = await KvBuckets(broker.operator).open(project_bucket(A.project_id))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from identity.errors import Unavailable
+from identity.errors import InvalidInput, Unavailable
 from loomem.node import NodeFiles
 from loomem.node.process import is_alive, is_locked, require_posix, start_mark, take_lock, try_lock
 from loomem.node.state import LOG_BYTES_MAX
@@ -19,6 +19,13 @@ def files(tmp_path: Path) -> NodeFiles:
     files = NodeFiles(tmp_path / "home" / "node" / "embedded")
     files.prepare(tmp_path / "home")
     return files
+
+
+def test_a_home_that_no_configuration_can_name_is_refused(tmp_path: Path) -> None:
+    home = tmp_path / os.fsdecode(b"\xff")
+    with pytest.raises(InvalidInput, match="PATTERN_HOME") as raised:
+        NodeFiles(home / "node").prepare(home)
+    assert raised.value.message.encode()
 
 
 def test_a_long_log_is_put_aside_before_a_start(files: NodeFiles) -> None:
@@ -72,6 +79,7 @@ def test_a_state_of_another_time_is_no_state(files: NodeFiles) -> None:
     assert files.read_state() is None
 
 
+@pytest.mark.requirement("deliver-2.lock")
 async def test_a_lock_is_held_by_one_open_file_and_free_when_it_is_closed(files: NodeFiles) -> None:
     assert is_locked(files.lock) is False
     held = try_lock(files.lock)

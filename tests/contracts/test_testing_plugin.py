@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-PLUGIN = "pattern.testing.plugin"
+PLUGIN = "pattern.testing.installed"
 ROOT = Path(__file__).parents[2]
 
 SAMPLE = """
@@ -80,7 +80,7 @@ def is_alive(pid: int) -> bool:
 def test_a_project_of_others_tests_with_it(tmp_path: Path) -> None:
     (tmp_path / "test_sample.py").write_text(SAMPLE, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_default_fixture_loop_scope = function\n", encoding="utf-8")
-    installed = any(point.value == PLUGIN for point in entry_points(group="pytest11"))
+    installed = "pattern_memory" in entry_points(group="pytest11").names
     loaded = [] if installed else ["-p", PLUGIN]
 
     run = subprocess.run(
@@ -109,6 +109,31 @@ def test_a_project_of_others_tests_with_it(tmp_path: Path) -> None:
     pids = [int(pid) for line in re.findall(r"pids((?: \d+)+)", run.stdout) for pid in line.split()]
     assert len(pids) == 4
     assert [pid for pid in pids if is_alive(pid)] == []
+
+
+ALONE = """
+import sys
+
+sys.modules["pytest_asyncio"] = None
+import pytest
+
+sys.exit(pytest.main(["-q", "-p", "pattern.testing.installed", "-p", "no:cacheprovider", "-p", "no:randomly", sys.argv[1]]))
+"""
+"""A pytest of somebody who has the service and not the extra."""
+
+
+def test_without_its_extra_it_leaves_the_tests_of_others_alone(tmp_path: Path) -> None:
+    (tmp_path / "test_theirs.py").write_text("def test_theirs(): ...\n", encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-c", ALONE, str(tmp_path)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "1 passed" in run.stdout, run.stdout + run.stderr
 
 
 @pytest.mark.skipif(

@@ -20,6 +20,7 @@ SCHEMES = st.sampled_from(["nats", "tls", "ws", "wss"])
 
 
 @given(SCHEMES, HOSTS, PORTS, SECRETS, SECRETS)
+@pytest.mark.requirement("config-47.url")
 def test_credentials_are_decoded_and_taken_out_of_the_address(
     scheme: str, host: str, port: int, user: str, password: str
 ) -> None:
@@ -64,6 +65,7 @@ def test_any_text_is_an_address_or_invalid_input(text: str) -> None:
         ("nats://u:p@a:1,nats://b:2", ("nats://a:1", "nats://b:2")),
     ],
 )
+@pytest.mark.requirement("config-47.websocket")
 def test_addresses_are_completed(url: str, servers: tuple[str, ...]) -> None:
     assert endpoint_from(url).servers == servers
 
@@ -82,6 +84,7 @@ def test_addresses_are_completed(url: str, servers: tuple[str, ...]) -> None:
         ("nats://t@h", {"token": "other"}, (None, None, "t")),
     ],
 )
+@pytest.mark.requirement("config-47.url", "config-47.mixed")
 def test_credentials_of_the_url_win_and_are_completed(
     url: str, beside: dict[str, str], expected: tuple[str | None, str | None, str | None]
 ) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
 import pytest
 
-from identity.errors import AccessDenied
-from identity.ports import Event
+from identity.errors import AccessDenied, Unavailable
+from identity.ports import CaughtUp, Event, Marker, Reason
 from loomem.views.projection import Projection
 from tests.doubles import MemoryBroker, MemoryFollowing
 from tests.laws.worlds import agent
@@ -57,3 +58,37 @@ async def test_a_feed_that_is_refused_says_why() -> None:
     async with asyncio.timeout(5), Projection(ClosedFeed(), MemoryBroker(), agent(), patience_s=0.05) as projection:
         with pytest.raises(Exception, match="loom-memory"):
             await projection.sync()
+
+
+class SlowFeed:
+    """A feed whose bucket takes longer to tell than a read waits in silence."""
+
+    def __init__(self, broker: MemoryBroker, every_s: float, changes: int) -> None:
+        self._broker = broker
+        self._every_s = every_s
+        self._changes = changes
+
+    @asynccontextmanager
+    async def follow(
+        self, bucket: str, filter: str, on_event: Callable[[Event], None]
+    ) -> AsyncGenerator[MemoryFollowing]:
+        loop, at = asyncio.get_running_loop(), datetime.now(UTC)
+        for number in range(1, self._changes + 1):
+            marker = Marker(key=f"agents.a.m.{number}", revision=number, at=at, reason=Reason.OTHER)
+            loop.call_later(number * self._every_s, on_event, marker)
+        loop.call_later((self._changes + 1) * self._every_s, on_event, CaughtUp(bucket, filter))
+        async with self._broker.follow(bucket, filter, lambda _: None) as following:
+            yield following
+
+
+async def test_a_large_store_is_waited_for_as_long_as_it_gets_on() -> None:
+    feed = SlowFeed(MemoryBroker(), every_s=0.04, changes=7)
+    async with asyncio.timeout(5), Projection(feed, MemoryBroker(), agent(), patience_s=0.1) as projection:
+        await projection.ready()
+
+
+async def test_a_store_that_never_ends_is_not_waited_for_for_ever() -> None:
+    feed = SlowFeed(MemoryBroker(), every_s=0.04, changes=100)
+    async with asyncio.timeout(5), Projection(feed, MemoryBroker(), agent(), patience_s=0.1) as projection:
+        with pytest.raises(Unavailable, match="still loading"):
+            await projection.ready()

@@ -54,6 +54,14 @@ def test_files_are_absolute_so_that_the_node_finds_them_too() -> None:
     assert settings.project_path == Path("/work")
 
 
+def test_what_the_node_is_told_does_not_hang_on_its_folder() -> None:
+    relative = {"PATTERN_HOME": "memory", "NATS_CREDS": "me.creds", "NATS_CA": "ca.pem"}
+    for told in (HOME | relative, {"HOME": "dev"}):
+        here = from_environment(told, CWD)
+        there = from_environment(here.node_environment, Path("/elsewhere"))
+        assert (there.home, there.nats) == (here.home, here.nats)
+
+
 @pytest.mark.parametrize("wrong", ["relative/data", ""])
 def test_a_relative_xdg_directory_is_ignored(wrong: str) -> None:
     assert from_environment({**HOME, "XDG_DATA_HOME": wrong}, CWD).home == from_environment(HOME, CWD).home

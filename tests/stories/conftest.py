@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,27 @@ PROJECT_BUCKET = "loom-memory-project-project-p"
 USER_BUCKET = "loom-memory-user-user-u"
 GLOBAL_BUCKET = "loom-memory-global"
 """Of the agents that `agents()` gives."""
+
+
+OPEN_ONLY = {"raw", "nats_account", "nats_private"}
+"""Fixtures that look at, or disturb, a broker which trusts everybody."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """With `--guarded`, give the agents of every story a broker that keeps them apart by credentials."""
+    if metafunc.config.getoption("--guarded") and is_of_agents(metafunc.fixturenames, metafunc.definition):
+        metafunc.parametrize("agents", ["guarded"], indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--guarded"):
+        items[:] = [item for item in items if "guarded" in item.name]
+
+
+def is_of_agents(fixtures: Sequence[str], definition: pytest.Item) -> bool:
+    """Say whether a story is of agents alone, and does not choose their broker itself."""
+    chosen = any("agents" in mark.args[0] for mark in definition.iter_markers("parametrize"))
+    return "agents" in fixtures and not chosen and OPEN_ONLY.isdisjoint(fixtures)
 
 
 class RawStore:

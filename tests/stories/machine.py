@@ -157,13 +157,17 @@ class Server:
 
     async def healthy(self, *, within_s: float = 30) -> Json:
         """Return the report of health once it says that all is well. Raises: AssertionError with the last report."""
+        return await self.report(lambda report: report["status"] == "healthy", within_s=within_s)
+
+    async def report(self, wanted: Callable[[Json], bool], *, within_s: float = 30) -> Json:
+        """Return the report of health once it is as wanted. Raises: AssertionError with the last report."""
         report: Json = {}
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
-                while (report := await self.call("pattern_health"))["status"] != "healthy":  # noqa: ASYNC110
+                while not wanted(report := await self.call("pattern_health")):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
-        assert report.get("status") == "healthy", report
-        return report
+                return report
+        raise AssertionError(report)
 
     def hang_up(self) -> None:
         """End its stdin, as a client does that leaves."""

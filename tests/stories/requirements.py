@@ -200,12 +200,12 @@ scanner-46.policy: Policy redact stores the text without the secret and says wha
 CONFIG: Final = _read(
     "acceptance check 47: configuration",
     """
-? config-47.environment: Credentials in the environment alone connect.
-? config-47.url: Credentials in the URL win over the environment, and percent-encoded ones are decoded.
-? config-47.mixed: A user in the URL and a password in the environment work together.
-? config-47.tls: tls:// against a plaintext server is refused, and no credential is sent in clear.
-? config-47.websocket: ws and wss keep path and query.
-? config-47.files: A credentials file, an nkey seed file, a CA and a client certificate connect.
+config-47.environment: Credentials in the environment alone connect.
+config-47.url: Credentials in the URL win over the environment, and percent-encoded ones are decoded.
+config-47.mixed: A user in the URL and a password in the environment work together.
+config-47.tls: tls:// against a plaintext server is refused, and no credential is sent in clear.
+config-47.websocket: ws and wss keep path and query.
+config-47.files: A credentials file, an nkey seed file, a CA and a client certificate connect.
 config-47.project-file: .loominal-config.json is read from the project folder and its parents, and .mcp-config.json is accepted.
 """,
 )
@@ -269,7 +269,7 @@ scenario-23: Large sets of records are listed, filtered, exported and deleted.
 scenario-24: Bulk writes beat single ones. <- deliver-11.bulk
 scenario-25: Parallel remember, forget and recall, races on one record, no deadlock.
 scenario-26: TCP and TLS. <- config-47.tls config-47.files
-? scenario-27: WebSocket, and frames near 32 KB.
+scenario-27: WebSocket, and frames near 32 KB.
 scenario-28: Authentication and its precedence. <- config-47.environment config-47.url config-47.mixed
 scenario-29: Routing to buckets, and persistence across restarts. <- store-49.routing store-49.restart
 ? scenario-30: Fifty invalid inputs over all tools, each with a code, the field and what is allowed, and nothing changed.
@@ -298,11 +298,11 @@ lesson-3.13.flat: Every tool's schema is a flat object: no anyOf, oneOf or allOf
 lesson-3.13.string: A JSON string is accepted where an array or object is expected.
 lesson-3.15.locale: Text is UTF-8 on stdin, stdout, stderr and in files whatever the locale.
 lesson-3.15.input: Lone surrogates and NUL in any input give a clear error and never a crash.
-? lesson-3.17.stored: Stored times are aware UTC; a naive date is read in the stated zone.
-? lesson-3.17.zones: The time-related tests pass under TZ=Asia/Kolkata and TZ=America/New_York.
+lesson-3.17.stored: Stored times are aware UTC; a naive date is read in the stated zone.
+lesson-3.17.zones: The time-related tests pass under TZ=Asia/Kolkata and TZ=America/New_York.
 lesson-3.22.promote: A sub-agent's private memories stay its own until it shares them.
 lesson-3.23.version: A record carries its schema version, and one of an unknown version is counted and reported, never guessed at.
-? lesson-3.23.rebuild: A view is rebuilt from the log and equals the fold of it under restarts, duplicates and any interleaving.
+lesson-3.23.rebuild: A view is rebuilt from the log and equals the fold of it under restarts, duplicates and any interleaving.
 """,
 )
 
@@ -312,28 +312,29 @@ DELIVER: Final = _read(
 deliver-1.wheel: The built wheel installs in a fresh environment and runs.
 deliver-1.layers: The rooms import only in the direction of the architecture.
 deliver-2.start: The first process that finds no node starts one, detached, and every process of that user connects to it.
-? deliver-2.private: The state directory is of mode 0700 and the token's file of mode 0600.
-? deliver-2.lock: Two nodes never serve one store: the lock is held by the child too.
+deliver-2.private: The state directory is of mode 0700 and the token's file of mode 0600.
+deliver-2.lock: Two nodes never serve one store: the lock is held by the child too.
 deliver-2.idle: The node leaves when no client has been there for the idle time, and starts again when one comes.
 deliver-2.commands: node start, stop, status and logs do what they say.
 deliver-2.killed: A node killed with SIGKILL takes its nats-server with it, and servers resume on a new one without a call of the user.
-? deliver-2.upgrade: A client newer than the node asks it to drain and takes over.
-? deliver-2.faults: An unwritable state directory, a taken port and a corrupt store each give an error that says what to do.
+deliver-2.upgrade: A client newer than the node asks it to drain and takes over.
+deliver-2.faults: An unwritable state directory, a taken port and a corrupt store each give an error that says what to do.
 deliver-2.shared: nats-server.conf at the root passes nats-server -t and serves the tools.
 deliver-3.cas: Every write is a compare-and-set with an operation id; a write whose answer was lost is read back and not doubled.
 deliver-3.ttl: The server erases by TTL, and editing a record keeps its expiry.
-? deliver-3.markers: Markers of deletion, purge and expiry are told from values.
+deliver-3.markers: Markers of deletion, purge and expiry are told from values.
 deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
 deliver-3.permissions: The per-agent broker permissions suffice for a server whose buckets an operator has created.
 deliver-3b.expire: The expiry worker erases expired records on a server without per-message TTL.
 deliver-3b.evict: The expiry worker evicts the oldest recent and tasks beyond their limits.
 deliver-3b.moves: The expiry worker finishes an interrupted move.
-? deliver-3b.crew: The crew finds new buckets, drains at its end, records failures and shows itself in health.
+deliver-3b.crew: The crew finds new buckets, drains at its end, records failures and shows itself in health.
 deliver-4.warp: Warp's records are honoured when they are of our host or meant for every machine.
 deliver-4.enrol: Our own identity records are made once per host and overwrite nobody's.
 deliver-4.git: projectIdFrom git gives every clone of one remote the same project.
 deliver-5.tools: The sixteen tools are listed with an output schema and annotations.
 deliver-5.limits: A full space is STORAGE_FULL on every path that creates.
+deliver-5.overshoot: Processes of one agent that write at the same time overshoot a limit by their number at most.
 deliver-5.get: get-memory reads one memory by its id.
 deliver-5.update: update-memory by the creator with the expected revision changes it; a loser gets the current revision and content.
 deliver-5.ttl: remember with ttlSeconds expires then.
@@ -341,7 +342,7 @@ deliver-5.pages: Recall gives total, hasMore and a cursor that pages through eve
 deliver-5.any: tagsAny selects records that hold one of the tags.
 deliver-5.related: relatedTo follows relations to a depth, through visible records alone.
 deliver-5.structured: Results carry ids and revisions as structured content beside the text, and errors carry code, message and details.
-deliver-5.progress: Bulk, import and export report progress.
+deliver-5.progress: Both bulk tools, import and export report progress.
 deliver-6.fold: A server answers recall from its own view, which equals the fold of the log.
 deliver-6.own: A read after a write in the same process sees it, and atLeast does the same for another process.
 deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.
@@ -355,7 +356,7 @@ deliver-10.plugin: The pytest plugin of the distribution gives a project of othe
 deliver-11.bulk: One remember-bulk of 1000 is at least five times faster than 1000 single calls over the same door.
 deliver-11.bench: The benchmark command prints a table and writes JSON.
 shown-kill: kill -9 of server, node and nats-server in any order loses nothing, leaves nothing running, and the next start works.
-? shown-credentials: The tool suite passes under per-agent broker credentials, and a raw client with another agent's credentials fails on the keys.
+shown-credentials: The tool suite passes under per-agent broker credentials, and a raw client with another agent's credentials fails on the keys.
 shown-clients: The SDK's in-memory and stdio clients list and call every tool, in both eras of the protocol.
 shown-schemas: A strict schema grader passes every tool's schemas.
 shown-cluster: A killed node of a cluster of three loses no acknowledged write.

@@ -181,6 +181,8 @@ async def test_what_cannot_be_forgotten_is_told_by_its_id(agents: Agents, raw: R
         ("number", "VALIDATION_ERROR"),
     ]
     assert set(await stored(raw)) == {kept, foreign}
+    odd = await me.call("forget-bulk", memoryIds=["lone \ud800 surrogate", NOBODY])
+    assert [error["code"] for error in odd["errors"]] == ["VALIDATION_ERROR", "MEMORY_NOT_FOUND"]
     twice = await me.call("forget-bulk", memoryIds=[kept, kept])
     assert (twice["deleted"], twice["failed"]) == (1, 1)
     assert twice["errors"][0]["code"] == "MEMORY_NOT_FOUND"

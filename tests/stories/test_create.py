@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -363,6 +364,26 @@ async def test_of_many_at_once_no_more_than_the_limit_is_stored(agents: Agents) 
     assert len(refused) == 7
     assert {(answer or {})["code"] for answer in refused} == {"STORAGE_FULL"}
     assert (await me.call("recall-context"))["total"] == 5
+
+
+@pytest.mark.requirement("deliver-5.overshoot")
+async def test_processes_that_write_at_once_overshoot_by_their_number_at_most(agents: Agents) -> None:
+    limit = 30
+    crew = [await agents(env={"PATTERN_LIMIT_SPACE": str(limit)}) for _ in range(4)]
+
+    async def write(agent: Agent) -> int:
+        """Write until there is no more room; returns how many found some."""
+        for stored in count():
+            answer = await agent.client.call_tool("remember", {"content": "x", "category": "longterm"})
+            if answer.is_error:
+                assert (answer.structured_content or {})["code"] == "STORAGE_FULL"
+                return stored
+        raise AssertionError
+
+    stored = sum(await asyncio.gather(*map(write, crew)))
+    assert limit <= stored <= limit + len(crew)
+    rebuilt = await agents()
+    assert (await rebuilt.call("pattern_health"))["scopes"]["private"]["own"] == stored
 
 
 # --- many at once -----------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -140,14 +141,17 @@ def test_a_whole_number_may_come_with_a_point() -> None:
         checked(by_name["recall-context"], {"limit": True})
 
 
-@pytest.mark.requirement("create-3.type", "deliver-5.structured")
-async def test_results_and_errors_are_what_the_schemas_say(agents: Agents) -> None:
-    schemas = {tool["name"]: tool["outputSchema"] for tool in await listed(agents)}
-
-    client = (await agents()).client
+@pytest.mark.requirement("create-3.type", "deliver-5.structured", "shown-clients")
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize("door", ["in memory", "stdio"])
+async def test_results_and_errors_are_what_the_schemas_say(agents: Agents, mode: Mode, door: str) -> None:
+    schemas = {tool["name"]: tool["outputSchema"] for tool in await listed(agents, mode)}
+    client = (await (agents.spawn if door == "stdio" else agents)(mode=mode)).client
+    called: set[str] = set()
 
     async def call(name: str, *, fails: str | None = None, **given: object) -> Any:
         answer = await client.call_tool(name, given)
+        called.add(name)
         body = answer.structured_content
         jsonschema.validate(body, {**schemas[name], "additionalProperties": False})
         assert answer.is_error == (fails is not None), body
@@ -188,6 +192,7 @@ async def test_results_and_errors_are_what_the_schemas_say(agents: Agents) -> No
     await call("forget-bulk", memoryIds=[shared["teamMemoryId"], "nope"])
     await call("cleanup")
     assert (await call("pattern_health"))["status"] == "healthy"
+    assert called == set(ORDER)
 
 
 async def test_an_unknown_tool_is_an_error_that_names_it(agents: Agents) -> None:
@@ -198,20 +203,24 @@ async def test_an_unknown_tool_is_an_error_that_names_it(agents: Agents) -> None
 
 
 @pytest.mark.requirement("deliver-5.progress")
-async def test_bulk_export_and_import_report_progress(agents: Agents) -> None:
-    calls: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("remember-bulk", {"memories": [{"content": str(n)} for n in range(30)]}),
-        ("export-memories", {"outputPath": "p.json"}),
-        ("import-memories", {"inputPath": "p.json"}),
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_bulk_export_and_import_report_progress(agents: Agents, mode: Mode) -> None:
+    agent = await agents(mode=mode)
+    stored: dict[str, Any] = {}
+    calls: tuple[tuple[str, Callable[[], dict[str, Any]]], ...] = (
+        ("remember-bulk", lambda: {"memories": [{"content": str(n)} for n in range(30)]}),
+        ("export-memories", lambda: {"outputPath": "p.json"}),
+        ("import-memories", lambda: {"inputPath": "p.json"}),
+        ("forget-bulk", lambda: {"memoryIds": stored["memoryIds"]}),
     )
-    agent = await agents()
     for name, given in calls:
         heard: list[tuple[float, float | None]] = []
 
         async def hear(done: float, total: float | None, _message: str, heard: list[Any] = heard) -> None:
             heard.append((done, total))
 
-        await agent.call_with(name, given, progress=hear)
+        stored |= await agent.call_with(name, given(), progress=hear)
+        assert heard == sorted(heard), name
         assert heard[-1] == (30.0, 30.0), name
 
 
