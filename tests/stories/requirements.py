@@ -314,6 +314,7 @@ deliver-1.layers: The rooms import only in the direction of the architecture.
 deliver-2.start: The first process that finds no node starts one, detached, and every process of that user connects to it.
 deliver-2.private: The state directory is of mode 0700 and the token's file of mode 0600.
 deliver-2.lock: Two nodes never serve one store: the lock is held by the child too.
+deliver-2.durable: The embedded broker syncs each write before it is acknowledged, and listens on loopback alone.
 deliver-2.idle: The node leaves when no client has been there for the idle time, and starts again when one comes.
 deliver-2.commands: node start, stop, status and logs do what they say.
 deliver-2.killed: A node killed with SIGKILL takes its nats-server with it, and servers resume on a new one without a call of the user.
@@ -348,6 +349,7 @@ deliver-6.own: A read after a write in the same process sees it, and atLeast doe
 deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.
 deliver-6.resume: A server that reconnects resumes at once from where it was.
 deliver-7.migrate: migrate reads a live store of the old layout, both personal prefixes and legacy scopes, with a dry run and a report.
+deliver-7.bar: migrate, export and import draw a progress bar on a terminal, and none elsewhere.
 deliver-7.files: Files are read and written under the allowed directory alone, symlinks and parents included.
 deliver-8.secrets: No password stands in logs, health or errors.
 deliver-9.cli: remember, recall, export, import and doctor work on a terminal and with --json, with meaningful exit codes.
