@@ -109,8 +109,8 @@ def _take_apart(text: str) -> _Chunk:
     as_is: list[str] = []
     counts: list[tuple[Language, int]] = []
     for kind, piece in pieces(text):
-        if kind <= Kind.SIGN and (folded := fold(piece)):
-            words.append(folded)
+        if kind <= Kind.SIGN:
+            words.append(fold(piece))
         if kind in (Kind.PAIR, Kind.SYLLABLE):
             as_is.append(fold(piece))
         elif kind not in (Kind.CHARACTER, Kind.SIGN):

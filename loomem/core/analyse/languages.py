@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 
@@ -120,6 +121,8 @@ _SCRIPTS = (
     (0x1F00, 0x2000, Language.GREEK),
 )
 _PERSIAN_LETTERS = frozenset("پچژگکی")
+_NO_WORD = re.compile(r"[0-9._\-/:@'#+&=?\\~%,]")
+"""In what has one of these, an ending is no inflection."""
 _NEAR = 0.75
 """A second language with this share of the first one's evidence is as likely."""
 _LATIN_END = 0x0250
@@ -188,6 +191,8 @@ class Stems:
         A word without accents is also stemmed as English, whose words stand in every language's texts; one with accents also
         without them, as somebody may type it. The word itself when there is no stem.
         """
+        if _NO_WORD.search(word):
+            return (fold(word),)
         if word.isascii():
             stems = [self._stemmer(language).stemWord(word) for language in latin]
             if Language.ENGLISH not in latin:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-from loomem.core.analyse.characters import classes, clusters, lower
+from loomem.core.analyse.characters import classes, clusters, fold, lower
 
 TOKEN_LIMIT = 64
 """Characters of a term that count; the same for documents and queries."""
@@ -79,7 +79,7 @@ def pieces(chunk: str) -> list[Piece]:
     """Return the pieces of a chunk, in the order of the text."""
     if is_plain(chunk):
         return [Piece(Kind.WORD, chunk.lower()[:TOKEN_LIMIT])]
-    return [piece for piece in _all(chunk) if piece.text]
+    return [piece for piece in _all(chunk) if fold(piece.text)]  # an accent alone is nothing
 
 
 def _all(chunk: str) -> Iterator[Piece]:
@@ -102,6 +102,9 @@ def _all(chunk: str) -> Iterator[Piece]:
 
 def _unspaced(characters: list[str]) -> Iterator[Piece]:
     characters = [lower(character) for character in characters]
+    if len(characters) == 1:
+        yield Piece(Kind.WORD, characters[0])
+        return
     for index, character in enumerate(characters):
         yield Piece(Kind.CHARACTER, character)
         if index:

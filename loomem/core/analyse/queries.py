@@ -128,7 +128,7 @@ def _pieces_of(texts: Iterable[str]) -> list[Piece]:
 
 def _in_order(text: str) -> tuple[str, ...]:
     """Return the words of a text as they follow each other in an index."""
-    return tuple(folded for kind, piece in _pieces_of([text]) if kind <= Kind.SIGN and (folded := fold(piece)))
+    return tuple(fold(piece) for kind, piece in _pieces_of([text]) if kind <= Kind.SIGN)
 
 
 def _prefix_forms(word: str) -> tuple[str, ...]:
