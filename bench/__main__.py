@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from bench import processes, reads, text, writes
-from bench.report import ROOT, Row, environment, table, to_json
+from bench.report import ROOT, Effort, Row, environment, table, to_json
 
-Benchmark = Callable[[Sequence[int]], Awaitable[list[Row]]]
+Benchmark = Callable[[Effort], Awaitable[list[Row]]]
 
 BENCHMARKS: dict[str, Benchmark] = {
     "write": writes.write,
@@ -23,14 +23,15 @@ BENCHMARKS: dict[str, Benchmark] = {
     "text": text.text,
 }
 SIZES = (1_000, 10_000, 100_000)
+QUICK = 0.1
 
 
-async def measure(names: Sequence[str], sizes: Sequence[int]) -> list[Row]:
+async def measure(names: Sequence[str], effort: Effort) -> list[Row]:
     """Run the named benchmarks one after another: they share the machine's few cores with their servers."""
     rows: list[Row] = []
     for name in names:
         began = time.perf_counter()
-        found = await BENCHMARKS[name](sizes)
+        found = await BENCHMARKS[name](effort)
         print(f"{name} took {time.perf_counter() - began:.0f} s\n{table(found)}\n", flush=True)
         rows += found
     return rows
@@ -40,12 +41,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], default=[], help="which; all when none is named")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="memories stored, where it matters")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rounds: to see that it works")
     parser.add_argument("--json", type=Path, help="file for the figures; by default one in bench/results/")
     parser.add_argument("--strict", action="store_true", help="a missed budget is exit code 1")
     arguments = parser.parse_args()
     header = environment()
     print("  ".join(f"{name} {value}" for name, value in header.items()), end="\n\n", flush=True)
-    rows = asyncio.run(measure(arguments.names or list(BENCHMARKS), [int(size) for size in arguments.sizes.split(",")]))
+    sizes = tuple(int(size) for size in arguments.sizes.split(","))
+    effort = Effort(sizes, QUICK if arguments.quick else 1.0)
+    rows = asyncio.run(measure(arguments.names or list(BENCHMARKS), effort))
     file = arguments.json or ROOT / "bench" / "results" / f"{time.strftime('%Y-%m-%dT%H-%M-%S')}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(to_json(rows, header))

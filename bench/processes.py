@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from bench.report import Row
+from bench.report import Effort, Row
 from bench.world import OURS, agent, broker, fill, session, stdio
 
 ROUNDS = 11
@@ -16,11 +16,11 @@ READY_BUDGETS = {10_000: (2.0, 0.8), 100_000: (12.0, 5.0)}
 MEMORY_BUDGETS = {10_000: (170.0, 120.0), 100_000: (480.0, 300.0)}
 
 
-async def start(_: Sequence[int]) -> list[Row]:
+async def start(effort: Effort) -> list[Row]:
     """From the spawn to the reply of `tools/list`, ours and the minimal server in turn; the first of each warms caches."""
     seconds: dict[tuple[str, ...], list[float]] = {OURS: [], MINIMAL: []}
     with broker(durable=True) as url:
-        for _round in range(ROUNDS):
+        for _round in range(effort.rounds(ROUNDS)):
             for command, laps in seconds.items():
                 laps.append(await _to_tools(agent(url), command))
     ours, minimal = (statistics.median(laps[1:]) * 1e3 for laps in seconds.values())
@@ -31,10 +31,10 @@ async def start(_: Sequence[int]) -> list[Row]:
     ]
 
 
-async def views(sizes: Sequence[int]) -> list[Row]:
+async def views(effort: Effort) -> list[Row]:
     """A server started on a filled broker: when its first recall answers, and the memory it then takes."""
     rows: list[Row] = []
-    for size in sizes:
+    for size in effort.sizes:
         with broker(durable=False) as url:
             async with session(agent(url)) as writer:
                 await fill(writer, size)

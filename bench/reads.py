@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
-from bench.report import Row, spread
+from bench.report import Effort, Row, spread
 from bench.world import Stopwatch, agent, broker, fill, session
 
 ROUNDS = 200
@@ -26,15 +25,15 @@ FILTERS: tuple[dict[str, Any], ...] = (
 )
 
 
-async def recall(sizes: Sequence[int]) -> list[Row]:
+async def recall(effort: Effort) -> list[Row]:
     """`recall-context` with filters, over stdio, four kinds of filter in turn."""
     rows: list[Row] = []
-    for size in sizes:
+    for size in effort.sizes:
         laps = Stopwatch()
         with broker(durable=False) as url:
             async with session(agent(url)) as server:
                 await fill(server, size)
-                for index in range(ROUNDS):
+                for index in range(effort.rounds(ROUNDS)):
                     with laps.lap():
                         await server.tool("recall-context", **FILTERS[index % len(FILTERS)])
         found = spread(laps.seconds)
@@ -46,12 +45,12 @@ async def recall(sizes: Sequence[int]) -> list[Row]:
     return rows
 
 
-async def visible(_: Sequence[int]) -> list[Row]:
+async def visible(effort: Effort) -> list[Row]:
     """From the acknowledgement in one process to the answer of another that contains the memory, asked again until it does."""
     seconds: list[float] = []
     with broker(durable=True) as url:
         async with session(agent(url, "one")) as writer, session(agent(url, "two")) as reader:
-            for index in range(VISIBLE_ROUNDS):
+            for index in range(effort.rounds(VISIBLE_ROUNDS)):
                 word = f"needle{index:04d}x"
                 await writer.tool("remember", content=word, category="decisions")
                 began = time.perf_counter()

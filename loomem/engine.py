@@ -7,11 +7,11 @@ Deliberately absent: who the caller is (given once, never an argument), how a br
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import tzinfo
 
 from identity.agent import Caller
-from identity.errors import InvalidInput, LoomError
+from identity.errors import InvalidInput
 from identity.ports import Buckets, Clock, Feed, Ids, Progress
 from identity.visibility import Scope
 from loomem.core import limits as check
@@ -38,7 +38,7 @@ from loomem.results import (
     Shared,
     Updated,
 )
-from loomem.store import bulk, lifecycle, read, transfer
+from loomem.store import bulk, intake, lifecycle, read, transfer
 from loomem.store.files import Files
 from loomem.store.migrate import migrate
 from loomem.store.write import Door
@@ -84,10 +84,9 @@ class Engine:
 
         Raises: InvalidInput, InvalidCategory, LimitExceeded, Unavailable.
         """
-        item = self._item(self._draft(content, scope, category, metadata, ttl_seconds))
-        memory = item.memory
-        if isinstance(memory, LoomError):
-            raise memory
+        memory, notices = intake.new_memory(
+            self._door, content=content, scope=scope, category=category, metadata=metadata, ttl_seconds=ttl_seconds
+        )
         written = await self._door.create(memory)
         return Remembered(
             memory_id=memory.id,
@@ -96,7 +95,7 @@ class Engine:
             category=str(memory.category),
             revision=written.revision,
             position=written.position,
-            warnings=item.notices or None,
+            warnings=notices or None,
         )
 
     async def remember_bulk(
@@ -115,9 +114,7 @@ class Engine:
         validate_first = check.clean_flag("validate", validate, default=True)
         stop = check.clean_flag("stopOnError", stop_on_error, default=False)
         at_once = check.clean_flag("atomic", atomic, default=False)
-        items = [self._raw_item(raw) for raw in _array("memories", memories, self.limits)]
-        if validate_first or at_once:
-            _refuse_bad(items)
+        items = await intake.new_items(self._door, memories, refuse_bad=validate_first or at_once)
         if at_once:
             result = await bulk.remember_atomically(self._door, items)
             if progress is not None:
@@ -209,7 +206,7 @@ class Engine:
         stop = check.clean_flag("stopOnError", stop_on_error, default=False)
         forced = check.clean_flag("force", force, default=False)
         idents: list[str | ItemError] = []
-        for raw in _array("memoryIds", memory_ids, self.limits):
+        for raw in intake.array("memoryIds", memory_ids, self.limits):
             try:
                 idents.append(check.clean_id(raw, self.limits))
             except InvalidInput as error:
@@ -364,72 +361,6 @@ class Engine:
         if self._files is None:
             raise InvalidInput("This service may use no directory for exports and imports", field="path")
         return self._files
-
-    def _draft(
-        self, content: object, scope: object, category: object, metadata: object, ttl_seconds: object
-    ) -> plan.Draft:
-        text = check.clean_content(content, self.limits)
-        place, kind = check.clean_place(scope, category)
-        return plan.Draft(
-            scope=place,
-            category=kind,
-            content=text,
-            metadata=check.clean_metadata(metadata, self.limits),
-            ttl_s=check.clean_ttl(ttl_seconds, self.limits),
-        )
-
-    def _item(self, draft: plan.Draft) -> bulk.Item:
-        """Return the new memory of a draft as the scan policy lets it in. Raises: InvalidInput."""
-        ident, now_ms = self._door.ids.memory_id(), self._door.now_ms
-        memory, notices = self._door.screen_memory(plan.created(draft, self.caller, ident, now_ms, self.limits))
-        return bulk.Item(memory, notices)
-
-    def _raw_item(self, raw: object) -> bulk.Item:
-        try:
-            if not check.is_object(raw):
-                raise InvalidInput(f"a memory must be an object with content, not {check.kind_of(raw)}")
-            draft = self._draft(
-                raw.get("content"),
-                raw.get("scope"),
-                raw.get("category"),
-                raw.get("metadata"),
-                raw.get("ttlSeconds"),
-            )
-            return self._item(draft)
-        except InvalidInput as error:
-            return bulk.Item(error)
-
-
-def _array(field: str, value: object, limits: Limits) -> list[object]:
-    """Return the items of a bulk call; none when it is absent. Raises: InvalidInput."""
-    if value is None:
-        return []
-    if not check.is_array(value):
-        raise InvalidInput(f"{field} must be an array, not {check.kind_of(value)}", field=field)
-    if len(value) > limits.bulk:
-        raise InvalidInput(
-            f"{field} holds {len(value)} items, more than the allowed {limits.bulk}; send several calls", field=field
-        )
-    return list(value)
-
-
-def _refuse_bad(items: Iterable[bulk.Item]) -> None:
-    """Raises: InvalidInput telling every bad item by its index."""
-    items = list(items)
-    errors = [
-        {"index": index, "error": item.memory.message, "code": item.memory.code}
-        for index, item in enumerate(items)
-        if isinstance(item.memory, LoomError)
-    ]
-    if errors:
-        shown = "; ".join(f"memories[{error['index']}]: {error['error']}" for error in errors[:5])
-        more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
-        raise InvalidInput(
-            f"{len(errors)} of {len(items)} memories are not valid, so none was stored: {shown}{more}",
-            field="memories",
-            validationErrors=errors,
-            totalMemories=len(items),
-        )
 
 
 def _position(at_least: object) -> Position | None:

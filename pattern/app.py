@@ -4,7 +4,8 @@
     run_node      the background node
     settings      what the environment and the machine say
 
-Light on purpose: what answers `tools/list` imports this module first.
+Light on purpose: what answers `tools/list` imports this module first, and so does the node, for whose broker clients wait.
+Hence the SDK, which takes longer to import than all else together, is imported where a session is served.
 """
 
 from __future__ import annotations
@@ -16,23 +17,28 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
 from identity.config import read_config
-from identity.errors import InvalidInput
-from pattern.server.handlers import build
+from identity.errors import InvalidInput, LoomError
+from identity.ports import Clock
 from pattern.server.lifetime import leave, on_signals, watch_parent
-from pattern.server.stdio import serve
-from pattern.service import running
 from pattern.settings import Settings, from_environment
-from pattern.tools.pattern import TOOLS
 from pattern.version import VERSION
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+    from pattern.server.tool import Backend
 
 log = logging.getLogger(__name__)
 
+EXIT_FAILED = 1
 EXIT_USAGE = 2
+LEVEL = "INFO"
+"""What is logged when nobody asks for more or less."""
 
 INSTRUCTIONS = """\
 Memory that lasts beyond this session and is shared with your other sessions, your team's agents and your user.
@@ -67,33 +73,63 @@ def settings() -> Settings:
     return msgspec.structs.replace(known, warnings=(*known.warnings, *config.warnings))
 
 
-def serve_stdio(profile: str, stdin: BinaryIO, stdout: BinaryIO) -> None:
-    """Serve one MCP session, and end the process with it."""
+def serve_stdio(profile: str, stdin: BinaryIO, stdout: BinaryIO, *, parent: int) -> None:
+    """Serve one MCP session, and end the process with it; `parent` is the process that started this one."""
     ends: list[Callable[[], None]] = []
 
     def end() -> None:
         for stop in ends:
             stop()
 
-    watch_parent(end)
+    watch_parent(parent, end)
     known = _checked(profile)
     start_logging(known)
-    server = build(TOOLS, lambda: running(known), name=NAMES[profile], version=VERSION, instructions=INSTRUCTIONS)
+    server = server_of(known, profile)
+    from pattern.server.stdio import serve
+
     on_signals(end)
     asyncio.run(serve(server, stdin, stdout, ends.append))
     leave(0)
 
 
-def start_logging(known: Settings, *, least: str | None = None) -> None:
+def server_of(known: Settings, profile: str = "full", *, clock: Clock | None = None) -> Server[Backend]:
+    """Return the MCP server of these settings, for any transport; each run of it brings up a service of its own."""
+    from pattern.server.handlers import build
+    from pattern.service import running
+    from pattern.tools.pattern import TOOLS
+
+    return build(
+        TOOLS,
+        lambda: running(known, clock=clock),
+        name=NAMES[profile],
+        version=VERSION,
+        instructions=INSTRUCTIONS,
+    )
+
+
+def run_node() -> int:
+    """Be the background node until nobody needs it; return the exit code."""
+    from pattern import node
+
+    try:
+        known = settings()
+        start_logging(known)
+        return node.run(known)
+    except LoomError as error:
+        # The log of the node, where whoever started it looks for the reason.
+        sys.stderr.write(f"pattern-memory: {error.message}\n")
+        return EXIT_FAILED
+
+
+def start_logging(known: Settings, *, default: str | None = None) -> None:
     """Log to stderr: our own events at the level asked for; libraries' warnings alone, since they may quote content."""
     # UTF-8 whatever the locale, and a character that cannot be written is no reason to fail.
     stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True)
     logging.basicConfig(
         stream=stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s", force=True
     )
-    level = least if least is not None and known.log_level == "INFO" else known.log_level
     for package in ("identity", "loomem", "pattern"):
-        logging.getLogger(package).setLevel(level)
+        logging.getLogger(package).setLevel(known.log_level or default or LEVEL)
     for warning in known.warnings:
         log.warning("event=unknown_setting reason=%r", warning)
 

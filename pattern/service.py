@@ -30,12 +30,12 @@ log = logging.getLogger(__name__)
 
 WAKE_S = 1.0
 """A client that never asks for the list of tools does not keep us from starting."""
-LINK_S = 1.7
+LINK_S = 1.5
 """How long a call waits for a broker that is not there."""
 NODE_S = 12.0
-"""How long a call waits while the embedded broker starts for the first time."""
+"""How long a call waits while the embedded broker is being started, be it for the first time or after it was killed."""
 HEALTH_S = 3.5
-"""How long the report on all that waits for it."""
+"""How long the report on all that waits for the first start."""
 RETRY_S = (1.0, 2.0, 5.0, 10.0)
 
 
@@ -60,7 +60,7 @@ class Service:
     async def engine(self) -> Engine:
         self.wake()
         parts = await self._connecting()
-        await parts.link.ready(NODE_S if parts.broker.starting else LINK_S)
+        await _connected(parts)
         await self._settled.wait()
         if self._engine is None:
             raise self._fault or Unavailable
@@ -69,7 +69,7 @@ class Service:
     async def health(self) -> HealthReport:
         self.wake()
         parts = await self._connecting()
-        patience_s = HEALTH_S if parts.broker.starting else LINK_S
+        patience_s = HEALTH_S if parts.broker.starting and self._engine is None else LINK_S
         with suppress(Unavailable, TimeoutError):
             async with asyncio.timeout(patience_s):
                 await parts.link.ready(patience_s)
@@ -136,6 +136,17 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncGen
             yield service
         finally:
             task.cancel()
+
+
+async def _connected(parts: Parts) -> None:
+    """Return when there is a connection. Raises: Unavailable; soon, unless the embedded broker is on its way."""
+    waited_s = 0.0
+    while parts.broker.starting and waited_s + LINK_S < NODE_S:
+        with suppress(Unavailable):
+            await parts.link.ready(LINK_S)
+            return
+        waited_s += LINK_S
+    await parts.link.ready(0 if waited_s else LINK_S)
 
 
 def _first(group: BaseExceptionGroup[Exception]) -> LoomError:

@@ -83,7 +83,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     timezone: ZoneInfo
     replicas: int
     limits: Limits
-    log_level: str
+    log_level: str | None
+    """As asked for; None = nobody did."""
     node_environment: dict[str, str]
     """The environment of a node that this process starts."""
     warnings: tuple[str, ...]
@@ -209,10 +210,12 @@ def _timezone(env: Mapping[str, str]) -> ZoneInfo:
         ) from None
 
 
-def _log_level(env: Mapping[str, str]) -> str:
+def _log_level(env: Mapping[str, str]) -> str | None:
     if env.get("DEBUG", "").lower() in ("true", "1"):
         return "DEBUG"
-    level = LEVELS.get(env.get("LOG_LEVEL", "INFO").upper())
+    if "LOG_LEVEL" not in env:
+        return None
+    level = LEVELS.get(env["LOG_LEVEL"].upper())
     if level is None:
         raise InvalidInput(
             f"LOG_LEVEL must be DEBUG, INFO, WARN or ERROR, not {env['LOG_LEVEL'][:40]!r}", field="LOG_LEVEL"

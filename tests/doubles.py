@@ -14,6 +14,8 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import msgspec
+
 from identity.errors import Conflict, LoomError, Unavailable
 from identity.ports import CaughtUp, Change, Entry, Event, Marker, Put, Reason, Remove, Reset
 
@@ -128,14 +130,14 @@ class MemoryBucket:
         assert len({change.key for change in changes}) == len(changes)
         await asyncio.sleep(0)
         self._broker.check_reachable()
-        self._broker.fail("before")
+        self._broker.fail("before", self.name)
         if not all(self._is_done(change) for change in changes):
             for change in changes:
                 self._check(change)
             self.writes += 1
             for change in changes:
                 self._apply(change)
-        self._broker.fail("after")
+        self._broker.fail("after", self.name)
         return [self._last[change.key].revision for change in changes]
 
     def erase(self, key: str, reason: Reason = Reason.EXPIRE) -> None:
@@ -146,6 +148,11 @@ class MemoryBucket:
         """Write without asking, as a stranger would."""
         self._apply(Put(key=key, value=value, expected=0, op=f"stranger {self.sequence}"))
         return self.sequence
+
+    def wipe(self) -> None:
+        """Lose everything, sequences included, as a store that was deleted."""
+        self._last.clear()
+        self.sequence = 0
 
     def _is_done(self, change: Change) -> bool:
         last = self._last.get(change.key)
@@ -175,6 +182,13 @@ class MemoryBucket:
                 following.queue(self._last[change.key])
 
 
+class _Fault(msgspec.Struct):
+    when: str
+    error: LoomError
+    bucket: str | None
+    skip: int
+
+
 class MemoryBroker:
     """Buckets and their feed."""
 
@@ -183,7 +197,7 @@ class MemoryBroker:
         self.buckets: dict[str, MemoryBucket] = {}
         self.held = False
         self.reachable = True
-        self._faults: deque[tuple[str, LoomError]] = deque()
+        self._faults: deque[_Fault] = deque()
 
     async def open(self, name: str) -> MemoryBucket:
         self.check_reachable()
@@ -214,13 +228,17 @@ class MemoryBroker:
                 for following in bucket.following:
                     following.pump()
 
-    def fail_next(self, when: str, error: LoomError) -> None:
-        """Let one of the next writes fail `before` it is applied or `after`, when its answer is lost."""
-        self._faults.append((when, error))
+    def fail_next(self, when: str, error: LoomError, *, bucket: str | None = None, skip: int = 0) -> None:
+        """Let the next write (after `skip` others) fail `before` it is applied or `after`, when its answer is lost."""
+        self._faults.append(_Fault(when, error, bucket, skip))
 
-    def fail(self, when: str) -> None:
-        if self._faults and self._faults[0][0] == when:
-            raise self._faults.popleft()[1]
+    def fail(self, when: str, bucket: str) -> None:
+        if not self._faults or self._faults[0].when != when or self._faults[0].bucket not in (None, bucket):
+            return
+        if self._faults[0].skip:
+            self._faults[0].skip -= 1
+            return
+        raise self._faults.popleft().error
 
     def check_reachable(self) -> None:
         if not self.reachable:

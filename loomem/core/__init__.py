@@ -1,0 +1,16 @@
+"""The rules of memory, pure: values in, values out.
+
+    record     one memory, as its bucket holds it
+    row        one memory, as a view holds it
+    limits     every limit, and the checks that all write paths share
+    times      ISO-8601 in UTC
+    plan       what becomes of a memory: edited, committed, shared
+    moves      a move between two keys, told by its operation id
+    recall     which rows answer a call, in which order, and their summary
+    position   how far the buckets were, as an opaque word
+    scan       secrets: found, told, redacted, refused
+    envelope   the export file, format 1.0
+    legacy     the layout of older stores
+
+Deliberately absent: I/O, clock, chance, event loop, log. The present and new ids come in as arguments.
+"""

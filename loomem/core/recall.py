@@ -284,11 +284,16 @@ def _within_times(query: Query, rows: list[Row]) -> list[Row]:
 
 
 def _distances(query: Query, shelves: Sequence[Shelf], now_ms: int) -> dict[str, int]:
-    """Return how many links each memory is away from where the question starts (1 to `depth`), both directions."""
+    """Return how many links each memory is away from where the question starts (1 to `depth`), both directions.
+
+    A way leads through these memories alone: an id that several of them name, but that is hidden or gone, joins nothing.
+    """
+    seen: set[str] = set()
     links: dict[str, set[str]] = {}
     for shelf in shelves:
         for row in shelf.rows:
-            if row.related and (row.expires >= now_ms or query.include_expired):
+            if row.expires >= now_ms or query.include_expired:
+                seen.add(row.memory.id)
                 for other in row.related:
                     links.setdefault(row.memory.id, set()).add(other)
                     links.setdefault(other, set()).add(row.memory.id)
@@ -299,7 +304,7 @@ def _distances(query: Query, shelves: Sequence[Shelf], now_ms: int) -> dict[str,
         if found[here] == query.depth:
             continue
         for other in links.get(here, ()):
-            if other not in found:
+            if other in seen and other not in found:
                 found[other] = found[here] + 1
                 queue.append(other)
     return {each: distance for each, distance in found.items() if distance}

@@ -7,7 +7,7 @@ import msgspec
 from identity.errors import Corrupt
 from identity.keys import Key, Kind, Root, escape_token
 from identity.visibility import Scope
-from loomem.core.record import SORT_RANK, Memory
+from loomem.core.record import CATEGORIES, SORT_RANK, Memory
 from loomem.core.times import stored_millis
 
 NEVER = 1 << 62
@@ -101,6 +101,8 @@ def check_belongs(memory: Memory, place: Place, key: Key) -> None:
         raise Corrupt("it names another id than its key")
     if memory.scope is not place.scope:
         raise Corrupt(f"it names scope {memory.scope}, its key {place.scope}")
+    if memory.category not in CATEGORIES[place.scope]:
+        raise Corrupt(f"scope {place.scope} does not hold category {memory.category}")
     if (memory.category == "core") != (key.root is Root.CORE) and place.scope is Scope.PRIVATE:
         raise Corrupt(f"a memory of category {memory.category} does not live under {key.root}")
     if key.root in _CREATOR_ROOTS and escape_token(memory.agent_id) != key.owner:

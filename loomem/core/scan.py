@@ -247,6 +247,8 @@ _KINDS: tuple[_Kind, ...] = (
     ),
 )
 
+_HINTS = tuple({hint: None for kind in _KINDS for hint in kind.hints})
+
 TYPES: tuple[str, ...] = tuple(kind.type for kind in _KINDS)
 """Every kind the scanner knows, in the order in which findings are reported."""
 
@@ -341,8 +343,9 @@ def _matches(text: str, *, after: int = 0) -> Iterator[_Match]:
     """Tell the matches whose secret does not end before `after`, kind by kind."""
     # U+0130 is the only character whose lower case is longer, which would move positions.
     low = text.replace("\u0130", "I").lower()
+    told = {hint for hint in _HINTS if hint in low}
     for kind in _KINDS:
-        if kind.hints and not any(hint in low for hint in kind.hints):
+        if kind.hints and told.isdisjoint(kind.hints):
             continue
         for m in kind.pattern.finditer(low if kind.lowered else text):
             start = _start(text, m.start(), kind.head)

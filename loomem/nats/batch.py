@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from identity.errors import Conflict, InvalidInput, Unavailable
+from identity.errors import AccessDenied, Conflict, InvalidInput, Unavailable
 from identity.ports import Change, Entry, Marker, Put
 from loomem.nats import faults
 from loomem.nats.bucket import LOOKS, Ack, KvBucket, Pending, check, headers_of, persist
@@ -66,7 +66,7 @@ class _Batch:
                 await self._bucket.remake()
                 raise
             return self._revisions(last, at=len(self._pending) - 1)
-        raise faults.NobodyThere("The broker's replicas disagree about some keys right now.", retry_after_s=1.0)
+        raise faults.Busy("The broker's replicas disagree about some keys right now.", retry_after_s=1.0)
 
     def _revisions(self, revision: int, *, at: int) -> list[int]:
         return [revision - at + index for index in range(len(self._pending))]
@@ -119,9 +119,13 @@ class _Batch:
 
     def _refused(self, ack: Ack) -> Exception:
         assert ack.error is not None  # noqa: S101 - asked by the caller
+        for pending in self._pending:
+            if self._bucket.link.was_refused(f"$KV.{self._bucket.name}.{pending.change.key}"):
+                # Dropped on its way, without a word to the batch, which is incomplete now.
+                return AccessDenied("The broker (NATS) refuses one of these keys to these credentials.")
         if ack.error.err_code == faults.ATOMIC_DISABLED:
             self._bucket.lacks(atomic=True)
         if ack.error.err_code == faults.TTL_DISABLED and self._bucket.ttl:
             self._bucket.lacks(ttl=True)
-            return faults.NobodyThere("The bucket takes no lifetimes; writing without.")
+            return faults.Busy("The bucket takes no lifetimes; writing without.")
         return ack.error.raised()

@@ -302,7 +302,7 @@ class KvBucket:
             except faults.NobodyThere:
                 await self.remake()
                 raise
-        raise faults.NobodyThere("The broker's replicas disagree about a key right now.", retry_after_s=1.0)
+        raise faults.Busy("The broker's replicas disagree about a key right now.", retry_after_s=1.0)
 
     async def _publish(self, change: Change, base: int) -> int:
         subject = f"$KV.{self._name}.{change.key}"

@@ -7,12 +7,12 @@ and nobody needs it: hence `hide_aiohttp`).
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from identity.errors import InvalidInput
 from loomem.nats.endpoint import Endpoint
@@ -56,6 +56,25 @@ class LinkClient(_nats.Client):
         """Return a field of the server's greeting."""
         value = self._server_info.get(field)
         return str(value) if value is not None else None
+
+    async def settled(self) -> None:
+        """Return when the server has seen all that was sent so far.
+
+        nats-py's `flush` alone writes its ping past what still waits in the buffer (pinned by test_nats_link).
+        """
+        await self._flush_pending(force_flush=True)
+        await self.flush()
+
+    def abort(self) -> None:
+        """Drop the connection: the other side takes nothing any more, so closing in order would wait for ever."""
+        writer = getattr(self._transport, "_io_writer", None)
+        if writer is not None:
+            writer.transport.abort()
+
+    @property
+    def told_of(self) -> tuple[str, ...]:
+        """Further servers of its cluster that the server has named; over WebSocket these are of no use."""
+        return () if self.shown.startswith("ws") else tuple(uri.geturl() for uri in self.discovered_servers)
 
     async def heard(self, error: Exception) -> None:
         """Take an asynchronous error of nats-py."""
@@ -108,21 +127,39 @@ async def dial(
                 max_outstanding_pings=2,
                 pending_size=PENDING_BYTES,
                 inbox_prefix=endpoint.inbox_prefix,
+                tls_hostname=_certified(endpoint, server),
                 **secrets,
             )
     except BaseException as error:
         await shut(client)
         if client.causes and isinstance(error, errors.NoServersError | TimeoutError):
-            raise client.causes[0] from error
+            raise _known(client.causes[0]) from error
         raise
     return client
 
 
+def _certified(endpoint: Endpoint, server: str) -> str | None:
+    """Return the name that a server's certificate has to bear, when it is not the one in its address.
+
+    A cluster names its other servers by IP address; their certificates are for the name we know the cluster by.
+    """
+    if server in endpoint.servers:
+        return None
+    return urlsplit(endpoint.servers[0]).hostname
+
+
+def _known(cause: Exception) -> Exception:
+    """Return the cause; one of another library (aiohttp) as an error of nats-py."""
+    return cause if isinstance(cause, errors.Error | OSError) else errors.Error(f"nats: {cause}")
+
+
 async def shut(client: LinkClient) -> None:
     """Close a client, flushing what it still has to send, within `CLOSE_S`."""
-    with contextlib.suppress(TimeoutError, OSError, errors.Error):
+    try:
         async with asyncio.timeout(CLOSE_S):
             await client.close()
+    except (OSError, errors.Error):
+        client.abort()
 
 
 def prepare(endpoint: Endpoint) -> dict[str, Any]:

@@ -88,6 +88,8 @@ def endpoint_from(
     _same_family(addresses)
     if (cert_file or None) is None and key_file:
         raise InvalidInput("A TLS key needs its certificate as well (NATS_CERT and NATS_KEY).", field="cert_file")
+    if (ca_file or cert_file) and any(address.scheme == "ws" for address in addresses):
+        raise InvalidInput("Certificates ask for an encrypted connection, and ws:// is none; use wss://.", field="url")
     user, password, token = _credentials(addresses, user or None, password or None, token or None)
     return Endpoint(
         servers=tuple(dict.fromkeys(address.server for address in addresses)),

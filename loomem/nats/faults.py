@@ -24,6 +24,8 @@ TTL_DISABLED = 10166
 ATOMIC_DISABLED = 10174
 
 _NOT_FOUND = frozenset({MESSAGE_NOT_FOUND, CONSUMER_NOT_FOUND, STREAM_NOT_FOUND})
+_BUSY = frozenset({10176, 10210})
+"""A batch that lost its leader half-way, and too many batches at once (pinned by test_nats_batch)."""
 _FULL = frozenset({10002, 10023, 10028, 10047})
 _TOO_LARGE = frozenset({10054, 10097})
 _FORBIDDEN = frozenset({10081, 10131, 10137})
@@ -42,6 +44,10 @@ class NoAnswer(Silence):
 
 class NobodyThere(Silence):
     """Nobody at the broker (NATS) takes this request right now: JetStream is off, has no leader, or the bucket is absent."""
+
+
+class Busy(Silence):
+    """The broker (NATS) refused this for the moment; it was not carried out."""
 
 
 class NotConnected(Silence):
@@ -71,8 +77,8 @@ def server_fault(*, code: int, err_code: int, description: str) -> LoomError:
         return NotFound(f"The broker knows no such thing ({text}).")
     if err_code == STREAM_NAME_IN_USE:
         return NameInUse()
-    if code == 503:
-        return NobodyThere(f"The broker (NATS JetStream) cannot serve this right now ({text}).", retry_after_s=1.0)
+    if code == 503 or err_code in _BUSY:
+        return Busy(f"The broker (NATS JetStream) cannot serve this right now ({text}).", retry_after_s=1.0)
     return Unavailable(f"The broker (NATS JetStream) refused: {text} (error {err_code or code}). {DOCTOR}")
 
 
@@ -138,12 +144,7 @@ def _connection_fault(error: BaseException, doing: str) -> LoomError:
             return InvalidInput("The value is larger than the broker accepts (max_payload).", field="content")
         case errors.BadSubjectError() | errors.BadHeaderError() | js.InvalidKeyError() | js.InvalidBucketNameError():
             return InvalidInput(f"Not a name NATS can hold{what}: {error}.")
-        case (
-            js.InvalidObjectNameError()
-            | js.BadObjectMetaError()
-            | js.LinkIsABucketError()
-            | js.KeyHistoryTooLargeError()
-        ):
+        case js.InvalidObjectNameError() | js.BadObjectMetaError() | js.LinkIsABucketError():
             return InvalidInput(f"Not valid for NATS{what}: {error}.")
         case errors.TimeoutError() | TimeoutError() | errors.StaleConnectionError() | errors.ConnectionClosedError():
             return NoAnswer(retry_after_s=1.0)
@@ -158,7 +159,7 @@ def _connection_fault(error: BaseException, doing: str) -> LoomError:
 
 def _tls_reason(error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return error.verify_message or "the certificate is not trusted"
+        return getattr(error, "verify_message", "") or "the certificate is not trusted"
     return (error.reason or "handshake refused").lower().replace("_", " ")
 
 

@@ -1,9 +1,10 @@
 """What a bucket tells: first what every key holds now, then each change, in order and once.
 
-The ordered consumer is ours. nats-py's own stands still for good after its first reset (its name is taken), and needs
-20 s after a reconnect (both pinned by test_nats_follow). Ours has a name per generation; a generation ends at a gap, at
-silence or with the connection, and the next one goes on after the last sequence that was told. Only when it was away for
-longer than markers live, or the stream is another one, does it start over and says so (`Reset`).
+The ordered consumer is ours. nats-py's, without a name, is created on a subject that permissions per key prefix have to
+deny (pinned by test_nats_reach); with one, it is refused after its first reset, because the name is taken. Ours has
+a name per generation; a generation ends at a gap, at silence or with the connection, and the next one goes on after the
+last sequence that was told. Only when it was away for longer than markers live, or the stream is another one, does it
+start over, and says so (`Reset`).
 
 It asks for nothing but a consumer with one filter, created on the subject that names stream, consumer and filter, so
 permissions per key prefix can allow it.
@@ -20,7 +21,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
-from identity.errors import AccessDenied, LoomError, NotFound, Unavailable
+from identity.errors import AccessDenied, LoomError, Unavailable
 from identity.ports import CaughtUp, Entry, Event, Marker, Reset
 from loomem.nats import faults
 from loomem.nats.bucket import MARKER_LIFE_S, held_of, read, stream_of
@@ -40,7 +41,8 @@ ABANDONED_S = 60.0
 PAUSE_S = 0.05
 PAUSE_MAX_S = 2.0
 STALL_S = 1.0
-"""`sync` asks again where it has to come to when nothing arrives for so long, and gives up after `STALLS` times."""
+"""`sync` has the consumer made anew when nothing arrives for so long although there is something, and gives up after
+`STALLS` times."""
 STALLS = 10
 LOOKS = 3
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -94,6 +96,8 @@ class KvFollowing:
         self._prefix = len(f"$KV.{bucket}.")
         self._cursor = 0
         """Sequence of the last change told; 0 = nothing yet."""
+        self._told = 0
+        """How many messages arrived in all generations."""
         self._anchor: Entry | Marker | None = None
         """The last change told: by it the stream is recognised."""
         self._contact = time.time()
@@ -120,34 +124,41 @@ class KvFollowing:
 
         Raises: Unavailable (no connection, or nothing arrives any more).
         """
+        last = None
         for _ in range(STALLS):
-            generation, goal = await self._ask_goal()
-            while generation is not None and generation is self._generation:
-                if generation.told >= goal:
+            await self._link.ready(STALL_S)
+            generation, begun = self._generation, self._told
+            if generation is None:
+                await self._progress_within(STALL_S)
+                continue
+            try:
+                waiting = (await self._probe(deliver_policy="by_start_sequence", opt_start_seq=self._cursor + 1))[
+                    "num_pending"
+                ]
+                if waiting == 0:
                     return
+                if last is None:
+                    last = (await self._probe(deliver_policy="new"))["delivered"]["stream_seq"]
+            except faults.Silence:
+                continue
+            while generation is self._generation and self._cursor < last and self._told < begun + waiting:
                 if not await self._progress_within(STALL_S):
+                    generation.end("stalled")
                     break
+            if self._cursor >= last:
+                return
         raise Unavailable("The broker (NATS) has stopped telling what the bucket holds.", retry_after_s=1.0)
 
-    async def _ask_goal(self) -> tuple[_Generation | None, int]:
-        """Return the consumer and how many messages it has told when everything of this moment is told.
+    async def _probe(self, **start: object) -> dict[str, Any]:
+        """Return what a new consumer of these keys would have before it; it is dropped at once.
 
-        What is replaced or removed before it is told never comes; so a goal is good for a moment, and asked for again.
+        The information of the running consumer lags behind acknowledged writes (pinned by test_nats_follow), and that of
+        the stream is not for an agent.
         """
-        await self._link.ready(STALL_S)
-        generation = self._generation
-        if generation is None:
-            await self._progress_within(STALL_S)
-            return None, 0
-        try:
-            info = await call(self._link, f"CONSUMER.INFO.{stream_of(self._bucket)}.{generation.name}")
-        except faults.Silence:
-            return None, 0
-        except NotFound:
-            generation.end("consumer is gone")
-            await self._progress_within(STALL_S)
-            return None, 0
-        return generation, info["delivered"]["consumer_seq"] + info["num_pending"]
+        name = uuid.uuid4().hex
+        reply = await call(self._link, *self._consumer(name, {"inactive_threshold": 10**9, **start}))
+        await self._link.publish(f"$JS.API.CONSUMER.DELETE.{stream_of(self._bucket)}.{name}")
+        return reply
 
     async def _progress_within(self, timeout_s: float) -> bool:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -200,7 +211,7 @@ class KvFollowing:
         with faults.translated():
             subscription = await client.listen(inbox, deliver)
         try:
-            info = await call(self._link, *self._consumer(generation.name, inbox))
+            info = await call(self._link, *self._consumer(generation.name, self._delivery(inbox)))
             self._contact = time.time()
             self._generation = generation
             if not self._opened.done():
@@ -258,28 +269,33 @@ class KvFollowing:
             await asyncio.sleep(PAUSE_S)
         return False
 
-    def _consumer(self, name: str, inbox: str) -> tuple[str, dict[str, Any]]:
-        """Return subject and body of the request that makes the consumer. Units: nanoseconds."""
+    def _consumer(self, name: str, more: dict[str, object]) -> tuple[str, dict[str, Any]]:
+        """Return subject and body of the request that makes a consumer of these keys. Units: nanoseconds."""
         stream, subject = stream_of(self._bucket), f"$KV.{self._bucket}.{self._filter}"
-        config: dict[str, Any] = {
+        config = {
             "name": name,
-            "deliver_subject": inbox,
             "filter_subject": subject,
             "ack_policy": "none",
-            "max_deliver": 1,
             "replay_policy": "instant",
+            "num_replicas": 1,
+            "mem_storage": True,
+            **more,
+        }
+        return f"CONSUMER.CREATE.{stream}.{name}.{subject}", {"stream_name": stream, "config": config}
+
+    def _delivery(self, inbox: str) -> dict[str, object]:
+        """Return how the consumer delivers, and from where on. Units: nanoseconds."""
+        delivery: dict[str, object] = {
+            "deliver_subject": inbox,
+            "max_deliver": 1,
             # Without flow control the server cuts off a reader that falls behind, at about 20 000 records.
             "flow_control": True,
             "idle_heartbeat": int(HEARTBEAT_S * 10**9),
             "inactive_threshold": int(ABANDONED_S * 10**9),
-            "num_replicas": 1,
-            "mem_storage": True,
         }
         if self._cursor:
-            config |= {"deliver_policy": "by_start_sequence", "opt_start_seq": self._cursor + 1}
-        else:
-            config |= {"deliver_policy": "last_per_subject"}
-        return f"CONSUMER.CREATE.{stream}.{name}.{subject}", {"stream_name": stream, "config": config}
+            return delivery | {"deliver_policy": "by_start_sequence", "opt_start_seq": self._cursor + 1}
+        return delivery | {"deliver_policy": "last_per_subject"}
 
     # --- what arrives ---
 
@@ -313,6 +329,7 @@ class KvFollowing:
             # After the change was taken, never before: a feed that fails here tells it again.
             self._cursor, self._anchor = sequence, held
         generation.told = number
+        self._told += 1
         if pending == 0:
             self._told_all(generation)
         if self._progress:

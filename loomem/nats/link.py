@@ -16,13 +16,13 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
-from itertools import count
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from identity.errors import AccessDenied, InvalidInput, LoomError, Unavailable
 from loomem.nats import faults
+from loomem.nats.answers import Answers, Message, check_size, message_of
 from loomem.nats.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -53,15 +53,6 @@ class LinkState(msgspec.Struct, frozen=True, kw_only=True):
     """When it became connected, or stopped to be; aware, UTC. None = never connected yet."""
 
 
-class Message(msgspec.Struct, frozen=True):
-    """A message, in words of no library."""
-
-    subject: str
-    data: bytes
-    reply: str = ""
-    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
-
-
 Handler = Callable[[Message], Awaitable[None]]
 
 
@@ -72,12 +63,6 @@ class _Standing(msgspec.Struct):
     queue: str
     handler: Handler
     live: Subscription | None = None
-
-
-class _Asked(msgspec.Struct, frozen=True):
-    subject: str
-    """In lower case, as nats-py passes on what the server refuses."""
-    answer: asyncio.Future[Msg]
 
 
 class Companion:
@@ -112,17 +97,16 @@ class Link:
         self._name = name
         self._client: LinkClient | None = None
         self._js: JetStreamContext | None = None
-        self._inbox = ""
-        self._tokens = count(1)
-        self._asked: dict[str, _Asked] = {}
+        self._answers = Answers("")
         self._standing: list[_Standing] = []
         self._callbacks: list[Callable[[], None]] = []
         self._waiting: set[asyncio.Future[None]] = set()
         self._reason: LoomError | None = None
         self._shown: str | None = None
         self._since: datetime | None = None
-        self._known: tuple[Endpoint, tuple[str, ...]] | None = None
-        """The last good endpoint and what further servers of its cluster we were told of."""
+        self._endpoint: Endpoint | None = None
+        self._further: tuple[str, ...] = ()
+        """Servers of the endpoint's cluster that it has told us of."""
         self._companion = Companion()
 
     async def __aenter__(self) -> Self:
@@ -155,6 +139,11 @@ class Link:
         """Major and minor version of the connected server. Raises: Unavailable."""
         major, minor, *_ = f"{self.nc.server_text('version')}.0".split(".")
         return int(major), int(minor)
+
+    @property
+    def offers_jetstream(self) -> bool:
+        """Whether the connected server, or its cluster, may have JetStream. Raises: Unavailable."""
+        return self.nc.server_text("jetstream") is not None or self.nc.server_text("cluster") is not None
 
     @property
     def nc(self) -> LinkClient:
@@ -223,33 +212,24 @@ class Link:
         was lost: it may have been carried out), InvalidInput (too large), Unavailable (not connected).
         """
         nc = self.nc
-        _check_size(data, headers, nc.max_payload)
-        token = str(next(self._tokens))
-        asked = _Asked(subject.lower(), asyncio.get_running_loop().create_future())
-        self._asked[token] = asked
-        try:
-            with faults.translated():
-                async with asyncio.timeout(timeout_s):
-                    await nc.publish(
-                        subject, data, reply=self._inbox + token, headers=dict(headers) if headers else None
-                    )
-                    answer = await asked.answer
-        finally:
-            del self._asked[token]
-        message = _message(answer)
-        if not message.data and message.headers.get("Status") == "503":
+        with self._answers.expect(subject) as (reply, answered), faults.translated():
+            async with asyncio.timeout(timeout_s):
+                await _send(nc, subject, data, reply, headers)
+                answer = await answered
+        if not answer.data and answer.headers.get("Status") == "503":
             raise faults.NobodyThere(retry_after_s=1.0)
-        return message
+        return answer
 
     async def publish(
         self, subject: str, data: bytes = b"", *, reply: str = "", headers: Mapping[str, str] | None = None
     ) -> None:
         """Send without asking for an answer. Raises: InvalidInput (too large), Unavailable (not connected)."""
-        nc = self.nc
-        _check_size(data, headers, nc.max_payload)
         with faults.translated():
-            # A copy of the headers: nats-py keeps and changes what it is given.
-            await nc.publish(subject, data, reply=reply, headers=dict(headers) if headers else None)
+            await _send(self.nc, subject, data, reply, headers)
+
+    def was_refused(self, subject: str) -> bool:
+        """Return whether the broker has refused a message to this subject: how a publisher without an answer learns it."""
+        return self._answers.was_refused(subject)
 
     @asynccontextmanager
     async def subscribe(self, subject: str, handler: Handler, *, queue: str = "") -> AsyncGenerator[None]:
@@ -261,8 +241,9 @@ class Link:
         self._standing.append(standing)
         try:
             if self._client is not None and self.connected:
-                with suppress(Unavailable):
+                with suppress(Unavailable), faults.translated():
                     await self._resume(self._client, standing)
+                    await self._client.settled()
             yield
         finally:
             self._standing.remove(standing)
@@ -298,33 +279,29 @@ class Link:
         client = await asyncio.to_thread(_load_client)
         with faults.translated("asking where the broker is"):
             endpoint = await self._source()
+        if endpoint != self._endpoint:
+            self._endpoint, self._further = endpoint, ()
         self._shown = endpoint.shown
         secrets: dict[str, Any] = await asyncio.to_thread(client.prepare, endpoint)
-        servers = list(endpoint.servers)
-        if self._known is not None and self._known[0] == endpoint:
-            servers = list(dict.fromkeys((*servers, *self._known[1])))
+        servers = list(dict.fromkeys((*endpoint.servers, *self._further)))
         random.shuffle(servers)
-        for left, server in zip(range(len(servers) - 1, -1, -1), servers, strict=True):
+        failure: LoomError = Unavailable()
+        for server in servers:
             try:
                 with faults.translated(f"connecting to {server}"):
-                    dialled = await client.dial(
-                        endpoint, server, name=self._name, secrets=secrets, on_error=self._heard
-                    )
-            except LoomError:
-                if not left:
-                    raise
-            else:
-                self._known = (endpoint, tuple(uri.geturl() for uri in dialled.discovered_servers))
-                return dialled
-        raise Unavailable
+                    return await client.dial(endpoint, server, name=self._name, secrets=secrets, on_error=self._heard)
+            except LoomError as error:
+                failure = error
+        raise failure
 
     async def _take(self, client: LinkClient) -> None:
         """Make a new connection the present one: first its inbox and subscriptions, then those who wait for it."""
+        self._answers = answers = Answers(client.new_inbox())
         with faults.translated("greeting the broker"):
-            self._inbox = f"{client.new_inbox()}."
-            await client.listen(f"{self._inbox}*", self._answered)
+            await client.listen(answers.subject, answers.arrived)
             for standing in list(self._standing):
                 await self._resume(client, standing)
+            await client.settled()
         self._client, self._js, self._reason = client, None, None
         self._since = datetime.now(UTC)
         log.info("event=connected server=%s version=%s", client.shown, client.server_text("version"))
@@ -339,37 +316,31 @@ class Link:
             self._since = datetime.now(UTC)
             self._reason = Unavailable("The connection to the broker (NATS) was lost.")
             log.info("event=disconnected server=%s", client.shown)
-        for asked in self._asked.values():
-            if not asked.answer.done():
-                asked.answer.set_exception(faults.NoAnswer(retry_after_s=1.0))
+        self._answers.end()
+        self._further = client.told_of
         from loomem.nats.client import shut
 
         await shut(client)
 
     async def _resume(self, client: LinkClient, standing: _Standing) -> None:
         async def pass_on(msg: Msg) -> None:
-            await standing.handler(_message(msg))
+            await standing.handler(message_of(msg))
 
         with faults.translated():
             standing.live = await client.listen(standing.subject, pass_on, standing.queue)
 
-    async def _answered(self, msg: Msg) -> None:
-        asked = self._asked.get(msg.subject[len(self._inbox) :])
-        if asked is not None and not asked.answer.done():
-            asked.answer.set_result(msg)
-
     def _heard(self, error: Exception) -> None:
         """Take an asynchronous error of the connection; a refused request learns of it here, at once."""
-        denied = _DENIED.search(str(error))
-        if denied is None:
-            log.debug("event=nats_error kind=%s", type(error).__name__)
+        if (denied := _DENIED.search(str(error))) is None:
+            level = logging.WARNING if self.connected else logging.DEBUG
+            log.log(level, "event=nats_error kind=%s", type(error).__name__)
             return
-        log.warning("event=permission_denied what=%s subject=%s", denied[1], denied[2])
-        for asked in self._asked.values():
-            if denied[1] == "publish" and asked.subject == denied[2] and not asked.answer.done():
-                asked.answer.set_exception(
-                    AccessDenied("The broker (NATS) refuses this to these credentials.", subject=asked.subject)
-                )
+        what, subject = denied.groups()
+        log.warning("event=permission_denied what=%s subject=%s", what, subject)
+        if what == "publish":
+            self._answers.refuse_publish(subject)
+        else:
+            self._answers.refuse_subscription(subject)
 
     @property
     def _hopeless(self) -> bool:
@@ -403,16 +374,13 @@ def _load_client() -> Any:
     return client
 
 
-def _check_size(data: bytes, headers: Mapping[str, str] | None, limit: int) -> None:
-    """Refuse what the server would answer by closing the connection: nats-py forgets to count the headers.
-
-    Raises: InvalidInput.
-    """
-    size = len(data) + sum(len(name) + len(value) + 4 for name, value in (headers or {}).items()) + 12
-    if size > limit:
-        text = f"The value is larger than the broker accepts ({size} of {limit} bytes, max_payload)."
-        raise InvalidInput(text, field="content", maximumBytes=limit)
-
-
-def _message(msg: Msg) -> Message:
-    return Message(msg.subject, msg.data, msg.reply, msg.headers or {})
+async def _send(nc: LinkClient, subject: str, data: bytes, reply: str, headers: Mapping[str, str] | None) -> None:
+    """Publish. Raises: InvalidInput (too large); errors of nats-py."""
+    check_size(data, headers, nc.max_payload)
+    task = asyncio.current_task()
+    cancelled = task.cancelling() if task is not None else 0
+    # A copy of the headers: nats-py keeps and changes what it is given.
+    await nc.publish(subject, data, reply=reply, headers=dict(headers) if headers else None)
+    if task is not None and task.cancelling() > cancelled:
+        # nats-py swallows a cancellation while it waits for room in its buffer (pinned by test_nats_link).
+        raise asyncio.CancelledError

@@ -4,7 +4,7 @@ A bucket is made as a stream by hand, because what we need of it (atomic batches
 server places) no client library offers together. Making is idempotent, and safe when many do it at once.
 
 An agent whose credentials reach its own keys only may not ask about streams. So a bucket is looked for by reading a key
-(`probe`), and made only when nobody answers; see test_nats_permissions.
+(`probe`), and made only when nobody answers; see test_nats_reach.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from identity.errors import AccessDenied
+from identity.errors import AccessDenied, Unavailable
 from identity.keys import GLOBAL_BUCKET, IDENTITY_PREFIX, SYSTEM_BUCKET
 from loomem.nats import faults
 from loomem.nats.bucket import MARKER_LIFE_S, KvBucket, persist, read, stream_of
@@ -167,6 +167,11 @@ class KvBuckets:
         except faults.NameInUse:
             # Made by another program, an older version or with other settings: used as it is.
             return await self._is_direct(name)
+        except faults.NobodyThere as error:
+            if not self._link.offers_jetstream:
+                text = "This NATS server runs without JetStream, which memories need: start it with -js."
+                raise Unavailable(text) from error
+            raise
         except AccessDenied as error:
             raise AccessDenied(
                 f"The bucket {name} does not exist, and these credentials may not create it. "

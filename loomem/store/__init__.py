@@ -1,5 +1,6 @@
 """What is done with stored memories: every write, and every way in and out of the buckets.
 
+    intake     from raw arguments to new memories that are not stored yet
     write      the one door of every write: where it goes, room for it, its end, the secrets in it
     quota      the room left in the caller's own spaces, with what is on its way
     lifecycle  editing, committing, sharing, forgetting one memory

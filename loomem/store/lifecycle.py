@@ -135,10 +135,19 @@ async def erase_copies(door: Door, row: Row, *, force: bool) -> tuple[Category, 
 
     Raises: as `forget`.
     """
+    records = door.projection.records
     category, written = row.memory.category, None
-    for copy in door.projection.records.copies(row.id) or [row]:
-        category, last = await _erase(door, copy, force=force)
-        written = last or written
+    copies = records.copies(row.id) or [row]
+    for _ in range(TRIES):
+        for copy in copies:
+            category, last = await _erase(door, copy, force=force)
+            written = last or written
+        if written is not None:
+            break
+        # Somebody was quicker. That may have been a move, and then the memory lives on under another key.
+        await door.projection.sync()
+        if not (copies := records.copies(row.id)):
+            break
     return category, written
 
 
@@ -194,9 +203,9 @@ async def _decided(door: Door, row: Row, once: Callable[[Held], Awaitable[T]]) -
             return await once(held)
         except Conflict as conflict:
             if not left:
-                raise _overtaken(await _held(door, row), held.revision) from conflict
+                raise await _beaten(door, row, held) from conflict
         held = await _held(door, row)
-    raise AssertionError("unreachable")
+    raise AssertionError  # TRIES is at least one
 
 
 async def _erase(door: Door, row: Row, *, force: bool) -> tuple[Category, Written | None]:
@@ -215,6 +224,19 @@ async def _erase(door: Door, row: Row, *, force: bool) -> tuple[Category, Writte
                 raise _overtaken(held, held.revision) from conflict
         held = await door.held(row)
     return last, None
+
+
+async def _beaten(door: Door, row: Row, tried: Held) -> Conflict:
+    now = await _held(door, row)
+    if now.revision != tried.revision:
+        return _overtaken(now, tried.revision)
+    return Conflict(
+        "Another copy of this memory is in the way where it was to go; forget the memory, or try again later",
+        key=tried.key,
+        expected=0,
+        actual=0,
+        memoryId=row.id,
+    )
 
 
 def _overtaken(held: Held, expected: int) -> Conflict:

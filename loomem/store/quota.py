@@ -6,10 +6,8 @@ nothing is refused, the oldest are evicted later.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-
-import msgspec
 
 from identity.errors import LimitExceeded
 from identity.visibility import Scope
@@ -18,20 +16,22 @@ from loomem.core.record import Category
 from loomem.views.projection import Projection
 
 
-class Slot(msgspec.Struct, eq=False):
+class Slot:
     """Memories on their way: they count until the view has them."""
 
-    scope: Scope
-    new: int
-    """How many the space gains."""
-    core: int
-    """How many of its core memories it gains; without `new` when a memory that is there becomes core."""
-    written: tuple[str, str, int] | None = None
-    """Bucket, key and revision of the last of them, once acknowledged."""
+    def __init__(self, projection: Projection, scope: Scope, *, new: int, core: int) -> None:
+        self.scope = scope
+        self.new = new
+        """How many the space gains."""
+        self.core = core
+        """How many of its core memories it gains; without `new` when a memory that is there becomes core."""
+        self.applied: Callable[[], bool] | None = None
+        """Says whether the view has them, once they are written."""
+        self._projection = projection
 
     def note(self, bucket: str, key: str, revision: int) -> None:
         """Say that they are written; of several calls the last counts."""
-        self.written = (bucket, key, revision)
+        self.applied = self._projection.mark(bucket, key, revision)
 
 
 class Quotas:
@@ -51,12 +51,12 @@ class Quotas:
         self._forget_applied()
         self._check(scope, core, now_ms, core=True)
         self._check(scope, new, now_ms, core=False)
-        slot = Slot(scope, new, core)
+        slot = Slot(self._projection, scope, new=new, core=core)
         self._slots.add(slot)
         try:
             yield slot
         finally:
-            if slot.written is None:
+            if slot.applied is None:
                 self._slots.discard(slot)
 
     def lacks(self, scope: Scope, *, new: int, core: int) -> bool:
@@ -94,5 +94,5 @@ class Quotas:
         return used
 
     def _forget_applied(self) -> None:
-        applied = [s for s in self._slots if s.written is not None and self._projection.applied(*s.written)]
+        applied = [slot for slot in self._slots if slot.applied is not None and slot.applied()]
         self._slots.difference_update(applied)

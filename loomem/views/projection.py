@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from enum import StrEnum
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -18,10 +19,11 @@ import msgspec
 
 from identity.agent import Caller
 from identity.errors import InvalidInput, LoomError, Unavailable
-from identity.ports import Buckets, CaughtUp, Entry, Event, Feed, Following, Marker, Reset
-from identity.visibility import Scope, Sight, sights
+from identity.ports import Buckets, Feed
+from identity.visibility import Scope, sights
 from loomem.core.position import Position
 from loomem.views.records import Records
+from loomem.views.track import START, Mark, Track
 
 log = logging.getLogger(__name__)
 
@@ -49,83 +51,6 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-class _Track:
-    """One sight being followed."""
-
-    def __init__(self, sight: Sight, records: Records) -> None:
-        self.sight = sight
-        self.cursor = 0
-        """Every change under the sight up to this sequence of the bucket has been applied."""
-        self.caught_up = False
-        self.loaded = False
-        """Caught up at least once."""
-        self.following: Following | None = None
-        self.attached = asyncio.Event()
-        """Set while there is a `following`."""
-        self.error: LoomError | None = None
-        self.own = 0
-        """Sequence of the caller's newest acknowledged write here."""
-        self._records = records
-        self._floor = 0
-        """What the bucket told completely when the feed last started over; a wiped store restarts its sequences."""
-        self._own_before = 0
-        self._told: set[str] | None = None
-        """While the feed starts over: what it has told again."""
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-
-    def on_event(self, event: Event) -> None:
-        match event:
-            case Entry() | Marker():
-                self._apply(event)
-            case CaughtUp():
-                self._finish()
-            case Reset():
-                self.start_over()
-        if self._waiting:
-            self._wake()
-
-    def start_over(self) -> None:
-        self.cursor = 0
-        self.caught_up = False
-        self._told = set()
-        self._records.forget_tombstones(self.sight)
-        self._floor, self._own_before = 0, self.own
-
-    def _apply(self, event: Entry | Marker) -> None:
-        if event.revision <= self.cursor:
-            return  # told already
-        if self._told is not None and isinstance(event, Entry):
-            self._told.add(event.key)
-        self._records.apply(self.sight, event)
-        self.cursor = event.revision
-
-    def _finish(self) -> None:
-        if self._told is not None:
-            gone = [key for key in self._records.keys(self.sight) if key not in self._told]
-            self._records.forget_keys(self.sight, gone)
-            self._told = None
-            self._floor = self._own_before
-        self.caught_up = self.loaded = True
-
-    def reached(self, sequence: int) -> bool:
-        return self.loaded and max(self.cursor, self._floor) >= sequence
-
-    async def reach(self, sequence: int) -> None:
-        """Return when everything up to a sequence has been applied and the sight has loaded."""
-        if not self.reached(sequence):
-            future = asyncio.get_running_loop().create_future()
-            self._waiting.append((sequence, future))
-            try:
-                await future
-            finally:
-                self._waiting = [(at, other) for at, other in self._waiting if other is not future]
-
-    def _wake(self) -> None:
-        for sequence, future in self._waiting:
-            if self.reached(sequence) and not future.done():
-                future.set_result(None)
-
-
 class Projection:
     """The views of one caller, kept up to date while the context is open."""
 
@@ -134,7 +59,7 @@ class Projection:
         self._feed = feed
         self._buckets = buckets
         self._patience_s = patience_s
-        self._tracks = {sight: _Track(sight, self.records) for sight in sights(caller)}
+        self._tracks = {sight: Track(sight, self.records) for sight in sights(caller)}
         self._group: asyncio.TaskGroup | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -167,14 +92,14 @@ class Projection:
 
         Raises: Unavailable, when that takes too long.
         """
-        await self._within(self._reach(dict.fromkeys(self._of(scopes), 0)), "are still loading")
+        await self._until(dict.fromkeys(self._of(scopes), START), "are still loading")
 
     async def settle(self, scopes: Sequence[Scope] = tuple(Scope)) -> None:
         """Return when the caller's own acknowledged writes are in the views of these scopes.
 
         Raises: Unavailable, when that takes too long.
         """
-        await self._within(self._reach({track: track.own for track in self._of(scopes)}), "lag behind")
+        await self._until({track: track.own for track in self._of(scopes)}, "lag behind")
 
     async def wait(self, position: Position, *, field: str = "atLeast") -> None:
         """Return when the views hold everything that stood in the buckets at a position.
@@ -186,7 +111,7 @@ class Projection:
         behind = [
             track
             for track in self._tracks.values()
-            if track.sight.bucket in position and not track.reached(position[track.sight.bucket])
+            if (sequence := position.get(track.sight.bucket)) and not track.reached(track.mark(sequence))
         ]
         await self._within(self._sync(behind), "lag behind")
 
@@ -200,12 +125,13 @@ class Projection:
     def wrote(self, bucket: str, key: str, revision: int) -> None:
         """Note an acknowledged write of the caller, so that its next read waits for it."""
         if (track := self._track_of(bucket, key)) is not None:
-            track.own = max(track.own, revision)
+            track.own = max(track.own, track.mark(revision))
 
-    def applied(self, bucket: str, key: str, revision: int) -> bool:
-        """Say whether a write is in the views."""
-        track = self._track_of(bucket, key)
-        return track is None or track.reached(revision)
+    def mark(self, bucket: str, key: str, revision: int) -> Callable[[], bool]:
+        """Return what says whether a write of this moment is in the views."""
+        if (track := self._track_of(bucket, key)) is None:
+            return lambda: True
+        return partial(track.reached, track.mark(revision))
 
     # --- what is known ---
 
@@ -242,7 +168,7 @@ class Projection:
 
     # --- within ---
 
-    async def _follow(self, track: _Track) -> None:
+    async def _follow(self, track: Track) -> None:
         sight, failures = track.sight, 0
         while True:
             try:
@@ -262,12 +188,16 @@ class Projection:
             await asyncio.sleep(_RETRY_S[min(failures, len(_RETRY_S) - 1)])
             failures += 1
 
-    async def _reach(self, goals: dict[_Track, int]) -> None:
-        for track, sequence in goals.items():
-            await track.reach(sequence)
+    async def _until(self, goals: dict[Track, Mark], how: str) -> None:
+        if not all(track.reached(mark) for track, mark in goals.items()):
+            await self._within(self._reach(goals), how)
 
-    async def _sync(self, tracks: Sequence[_Track]) -> None:
-        await self._reach(dict.fromkeys(tracks, 0))
+    async def _reach(self, goals: dict[Track, Mark]) -> None:
+        for track, mark in goals.items():
+            await track.reach(mark)
+
+    async def _sync(self, tracks: Sequence[Track]) -> None:
+        await self._reach(dict.fromkeys(tracks, START))
         for track in tracks:
             if track.error is not None:
                 raise track.error
@@ -289,10 +219,10 @@ class Projection:
                 retry_after_s=1.0,
             ) from None
 
-    def _of(self, scopes: Sequence[Scope]) -> list[_Track]:
+    def _of(self, scopes: Sequence[Scope]) -> list[Track]:
         return [track for sight, track in self._tracks.items() if sight.scope in scopes]
 
-    def _track_of(self, bucket: str, key: str) -> _Track | None:
+    def _track_of(self, bucket: str, key: str) -> Track | None:
         for sight, track in self._tracks.items():
             if sight.bucket == bucket and key.startswith(sight.filter.removesuffix(">")):
                 return track

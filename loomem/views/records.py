@@ -122,8 +122,9 @@ class Records:
 
     def copies(self, ident: str) -> list[Row]:
         """Return the caller's own rows with this id, the newest first; more than one while a move is unfinished."""
-        own = list(self._each(self._own, ident))
-        return own + [rows[ident] for rows in self._shadowed.values() if ident in rows]
+        copies = list(self._each(self._own, ident))
+        copies += [rows[ident] for rows in self._shadowed.values() if ident in rows]
+        return sorted(copies, key=_age)
 
     def forgotten(self, ident: str) -> bool:
         """Say whether the caller deleted a memory with this id, as far as its tombstone is still there."""
@@ -220,7 +221,7 @@ class Records:
         if row is None and not others:
             return
         copies = others if row is None else [*others, row]
-        newest = max(copies, key=lambda copy: (copy.updated, copy.order))
+        newest = min(copies, key=_age)
         for copy in others:
             self._take(copy.place, ident)
         for copy in copies:
@@ -234,6 +235,10 @@ class Records:
             for rows in by_category.values():
                 if (row := rows.get(ident)) is not None:
                     yield row
+
+
+def _age(row: Row) -> tuple[int, int]:
+    return -row.updated, row.order
 
 
 def _ident(token: str) -> str | None:

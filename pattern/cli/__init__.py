@@ -4,7 +4,8 @@
 - `session`   one caller's engine for the length of a command
 - `show`      results on a terminal, or as JSON
 - `memories`  remember, recall, get, forget
-- `files`     export, import, migrate
+- `files`     export, import
+- `migrate`   memories of an older store
 - `node`      the background node
 - `doctor`    what is configured, reached and wrong
 

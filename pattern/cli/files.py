@@ -1,4 +1,4 @@
-"""Commands that write and read files, and read older stores."""
+"""Commands that write and read files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The commands, and how a failure becomes an exit code."""
+"""The commands, and how a failure becomes an exit code. Text is UTF-8 whatever the locale says."""
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 
 import click
@@ -10,6 +12,7 @@ from identity.errors import InvalidInput, LoomError, NotFound, Unavailable
 from pattern.cli.doctor import doctor
 from pattern.cli.files import export, import_
 from pattern.cli.memories import forget, get, recall, remember
+from pattern.cli.migrate import migrate
 from pattern.cli.node import node
 from pattern.version import VERSION
 
@@ -50,14 +53,18 @@ def commands() -> None:
     """All commands."""
 
 
-for command in (remember, recall, get, forget, export, import_, doctor, node):
+for command in (remember, recall, get, forget, export, import_, migrate, doctor, node):
     commands.add_command(command)
 
 
 def main() -> None:
     """Run the command line, and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    arguments = [os.fsencode(argument).decode("utf-8", "surrogateescape") for argument in sys.argv[1:]]
     try:
-        commands(prog_name="pattern-memory")
+        commands(arguments, prog_name="pattern-memory")
     except LoomError as error:
         sys.exit(_tell(error))
     except TimeoutError:

@@ -45,7 +45,7 @@ def status(*, as_json: bool) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
     else:
         for name, value in msgspec.to_builtins(found).items():
-            if value is not None and name != "workers":
+            if value not in (None, "") and name != "workers":
                 click.echo(f"{name:12} {value}")
         for worker in found.workers or ():
             click.echo(f"{'worker':12} " + ", ".join(f"{key} {value}" for key, value in worker.items()))
@@ -58,9 +58,3 @@ def status(*, as_json: bool) -> None:
 def logs(lines: int) -> None:
     """Print its log."""
     click.echo(launcher.logs(this_node.node_spec(configured()), lines=lines))
-
-
-@node.command(hidden=True)
-def run() -> None:
-    """Be the node."""
-    raise SystemExit(this_node.run(configured(quiet=False)))

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import click
 
+from identity.errors import LoomError
 from identity.ports import Progress
 from loomem.engine import Engine
 from pattern.app import settings, start_logging
@@ -18,16 +19,21 @@ from pattern.settings import Settings
 T = TypeVar("T")
 
 READY_S = 30.0
+COMMAND_S = 1800.0
+"""Longest command: an import of the largest file."""
 
 
-def configured(*, quiet: bool = True) -> Settings:
-    """Return the settings, and start logging: warnings alone, unless more was asked for. Raises: InvalidInput."""
+def configured() -> Settings:
+    """Return the settings, and start logging: errors alone, unless more was asked for. Raises: InvalidInput.
+
+    What goes wrong is the command's to tell; nobody should read it twice.
+    """
     known = settings()
-    start_logging(known, least="WARNING" if quiet else None)
+    start_logging(known, default="ERROR")
     return known
 
 
-def with_engine(work: Callable[[Engine], Awaitable[T]]) -> T:
+def with_engine(work: Callable[[Engine], Awaitable[T]], known: Settings | None = None) -> T:
     """Return what `work` makes of the engine of who calls this command. Raises: LoomError."""
 
     async def run(service: Service) -> T:
@@ -35,17 +41,23 @@ def with_engine(work: Callable[[Engine], Awaitable[T]]) -> T:
             engine = await service.engine()
         return await work(engine)
 
-    return with_service(run)
+    return with_service(run, known)
 
 
-def with_service(work: Callable[[Service], Awaitable[T]]) -> T:
+def with_service(work: Callable[[Service], Awaitable[T]], known: Settings | None = None) -> T:
     """Return what `work` makes of the service, ready or not. Raises: LoomError."""
-    known = configured()
+    known = known or configured()
 
     async def run() -> T:
+        failure: LoomError | TimeoutError
         async with running(known) as service:
-            service.wake()
-            return await work(service)
+            # Kept until the service is closed: out of its task group an error comes wrapped in a group.
+            try:
+                async with asyncio.timeout(COMMAND_S):
+                    return await work(service)
+            except (LoomError, TimeoutError) as error:
+                failure = error
+        raise failure
 
     return asyncio.run(run())
 
@@ -58,7 +70,7 @@ class Bar:
         self._done = 0.0
 
     def __enter__(self) -> Progress:
-        self._bar = click.progressbar(length=1000, label=self._label, file=sys.stderr)
+        self._bar = click.progressbar(length=1000, label=self._label, file=sys.stderr, hidden=not sys.stderr.isatty())
         self._bar.__enter__()
         return self._advance
 

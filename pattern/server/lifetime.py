@@ -14,8 +14,8 @@ import threading
 import time
 from collections.abc import Callable
 
-GRACE_S = 1.5
-POLL_S = 0.5
+GRACE_S = 1.4
+POLL_S = 0.25
 
 
 def end_within(seconds: float, code: int = 0) -> None:
@@ -33,9 +33,8 @@ def leave(code: int) -> None:
         os._exit(code)
 
 
-def watch_parent(ended: Callable[[], None]) -> None:
-    """Call `ended` (in a thread) when the process that started this one is gone."""
-    parent = os.getppid()
+def watch_parent(parent: int, ended: Callable[[], None]) -> None:
+    """Call `ended` (in a thread) when `parent`, the process that started this one, is gone."""
 
     def poll() -> None:
         while os.getppid() == parent:

@@ -12,15 +12,25 @@ import json
 import logging
 import os
 import stat
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, BinaryIO
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
+from mcp_types import (
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
 from pattern.server.lifetime import GRACE_S, end_within
@@ -29,6 +39,9 @@ log = logging.getLogger(__name__)
 
 LINE_BYTES = 64 * 1024 * 1024
 """Longest message that is read: a bulk of a thousand memories of the largest size fits, escaped."""
+
+DRAIN_S = 1.0
+"""How long requests that were sent before the end of stdin may still take."""
 
 Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
@@ -43,23 +56,56 @@ async def serve(
     loop = asyncio.get_running_loop()
     async with asyncio.TaskGroup() as group:
         lines = _lines(stdin, one_socket=os.path.samestat(os.fstat(stdin.fileno()), os.fstat(stdout.fileno())))
-        reading = group.create_task(_read(lines, incoming, from_server.clone()))
-        group.create_task(_write(outgoing, stdout, reading.cancel))
+        unanswered = _Unanswered()
+        reading = group.create_task(_read(lines, incoming, from_server.clone(), unanswered))
+        group.create_task(_write(outgoing, stdout, unanswered, reading.cancel))
         on_end(lambda: loop.call_soon_threadsafe(reading.cancel) and None)
         await server.run(to_server, from_server, server.create_initialization_options())
 
 
-async def _read(lines: AsyncGenerator[bytes, None], incoming: Incoming, outgoing: Outgoing) -> None:
-    """Hand each message to the server; the end of stdin is the end of the session."""
+class _Unanswered:
+    """The requests that have no answer yet; an id may be in use twice, whatever the protocol says."""
+
+    def __init__(self) -> None:
+        self._ids: Counter[RequestId] = Counter()
+        self._changed = asyncio.Event()
+
+    def asked(self, message: JSONRPCMessage) -> None:
+        """Take into account what the client sends."""
+        if isinstance(message, JSONRPCRequest):
+            self._ids[message.id] += 1
+
+    def answered(self, message: JSONRPCMessage) -> None:
+        """Take into account what the client gets."""
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+            self._ids[message.id] -= 1
+            self._changed.set()
+
+    async def settle(self) -> None:
+        """Return when all are answered, or when that takes too long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_S):
+                while +self._ids:
+                    self._changed.clear()
+                    await self._changed.wait()
+
+
+async def _read(
+    lines: AsyncGenerator[bytes, None], incoming: Incoming, outgoing: Outgoing, unanswered: _Unanswered
+) -> None:
+    """Hand each message to the server; the end of stdin is the end of the session, once what was asked is answered."""
     async with incoming, outgoing:
         try:
             async with aclosing(lines):
                 async for line in lines:
                     message = _message(line)
                     if message is not None:
+                        unanswered.asked(message)
                         await incoming.send(SessionMessage(message))
                     elif line.strip():
                         await outgoing.send(SessionMessage(_unreadable()))
+            end_within(DRAIN_S + GRACE_S / 2)
+            await unanswered.settle()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             log.debug("event=server_ended_first")
         finally:
@@ -67,7 +113,10 @@ async def _read(lines: AsyncGenerator[bytes, None], incoming: Incoming, outgoing
 
 
 async def _write(
-    outgoing: MemoryObjectReceiveStream[SessionMessage], stdout: BinaryIO, gone: Callable[[], Any]
+    outgoing: MemoryObjectReceiveStream[SessionMessage],
+    stdout: BinaryIO,
+    unanswered: _Unanswered,
+    gone: Callable[[], Any],
 ) -> None:
     """Write what the server says; when nobody reads any more, the session is over."""
     async with outgoing:
@@ -77,6 +126,7 @@ async def _write(
                 await asyncio.to_thread(_put, stdout, line)
             except OSError:
                 gone()
+            unanswered.answered(item.message)
 
 
 def _put(stdout: BinaryIO, line: bytes) -> None:

@@ -28,15 +28,11 @@ from mcp.shared.dispatcher import ProgressFnT
 import pattern
 from identity.agent import AgentId, Caller, subagent_id
 from identity.ports import Clock, Progress
-from pattern.app import INSTRUCTIONS
+from pattern.app import server_of
 from pattern.parts import identity_spec
 from pattern.server.errors import Failure
-from pattern.server.handlers import build
-from pattern.service import running
 from pattern.settings import Settings, from_environment
 from pattern.testing.guarded import GuardedBroker
-from pattern.tools.pattern import TOOLS
-from pattern.version import VERSION
 
 OPEN_S = 30.0
 """How long a client may take to open; a spawned one starts an interpreter."""
@@ -94,7 +90,7 @@ class Agent:
         """Return the failure of a tool; that it succeeds is an AssertionError."""
         answer = await self._answer(tool, arguments, None)
         if not isinstance(answer, Failure):
-            raise AssertionError(f"{tool} was expected to fail, and answered {answer}")
+            raise AssertionError(f"{tool} was expected to fail, and answered {str(answer)[:500]}")
         return answer
 
     async def close(self) -> None:
@@ -148,14 +144,7 @@ class Agents:
         """
         environment = {**_identity(name, project, user, subagent), **(env or {})}
         settings, _ = await self._settings(environment)
-        server = build(
-            TOOLS,
-            lambda: running(settings, clock=clock),
-            name="pattern-memory",
-            version=VERSION,
-            instructions=INSTRUCTIONS,
-        )
-        return await self._open(Client(server, mode=mode), caller_of(settings))
+        return await self._open(Client(server_of(settings, clock=clock), mode=mode), caller_of(settings))
 
     async def spawn(
         self,

@@ -198,7 +198,9 @@ class NatsServer:
 
     def pause(self) -> None:
         """Freeze the process (SIGSTOP): connections stay open and nobody answers, until `resume`."""
-        self._started().send_signal(signal.SIGSTOP)
+        process = self._started()
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)  # its threads stop one by one
 
     def resume(self) -> None:
         self._started().send_signal(signal.SIGCONT)

@@ -21,6 +21,7 @@ from loomem.nats.link import Link
 from loomem.node import NodeFiles, NodeSpec, Phase, embedded_endpoint, ensure, logs, read_state, start, status, stop
 from loomem.node.process import try_lock
 from tests.contracts.node_rooms import eventually, forge, is_kept, keep_something, node_spec, processes_of, runs
+from tests.permissions import obeying_modes
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -260,12 +261,11 @@ async def test_a_home_that_is_a_file_is_refused_with_what_to_do(tmp_path: Path) 
     assert str(home) in failure.value.message
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 async def test_a_read_only_home_is_refused_with_what_to_do(tmp_path: Path) -> None:
     home = tmp_path / "a home"
     home.mkdir(mode=0o500)
 
-    with pytest.raises(Unavailable, match="Point PATTERN_HOME"):
+    with obeying_modes(), pytest.raises(Unavailable, match="Point PATTERN_HOME"):
         await ensure(node_spec(home))
 
 

@@ -41,3 +41,8 @@ def test_no_room_has_a_name_that_says_nothing() -> None:
 def test_no_task_is_born_outside_a_task_group() -> None:
     loose = [m.path for m in modules(*PACKAGES) if m.mentions("asyncio.create_task", "asyncio.ensure_future")]
     assert loose == []
+
+
+def test_every_package_draws_its_map() -> None:
+    silent = [m.path for m in modules(*PACKAGES) if m.path.endswith("__init__.py") and not m.text.startswith('"""')]
+    assert silent == []

@@ -69,98 +69,98 @@ create-11: Fifty concurrent remembers give fifty distinct ids, all readable.
 RECALL: Final = _read(
     "acceptance checks 12-25: recall",
     """
-? recall-12: With nothing stored, recall gives four empty arrays, an empty summary and zero counts.
-? recall-13: Of 300 records recall gives 50 by default, 10 for limit 10, 200 for limit 500 and 1 for limit 0.
-? recall-14: Order is core, longterm, shared kinds, recent, tasks, and the newest updatedAt first inside a rank.
-? recall-15: A core memory is recalled in personal and counted in counts.personal.
-? recall-16: A record expired within the grace is in no array and is counted in counts.expired, also when a category filter would exclude it.
-? recall-17.all: tags selects records that hold every tag, and an empty list selects all.
-? recall-17.case: Tags are compared exactly, so API does not match api.
-? recall-18.min: minPriority 2 selects 2, 3 and unset.
-? recall-18.max: maxPriority 1 selects 1 alone.
-? recall-18.range: 2..2 selects 2 and unset, and 3..1 selects nothing.
-? recall-19.since: since excludes a record updated at that very time.
-? recall-19.bounds: createdAfter, createdBefore, updatedAfter and updatedBefore include a record at that very time.
-? recall-19.garbage: A date that cannot be read is refused with VALIDATION_ERROR naming the field.
-? recall-20.case: search REST finds rest, and a part of a word matches.
-? recall-20.literal: An empty search filters nothing, and characters of regular expressions are literal.
-? recall-21: All filters combined select exactly the one matching record of a mixed set.
-? recall-22.scopes: scopes with team alone leaves the other arrays empty.
-? recall-22.legacy: The legacy scope shared reads team, and both reads all.
-? recall-23.cut: One record of 5000 characters gives a summary of at most 4096 bytes that holds its heading and ends in dots.
-? recall-23.order: Two short records give both headings and contents in order.
-? recall-24: A summary cut inside four-byte emoji is valid Unicode of at most 4096 bytes.
-? recall-25: A record stored with the legacy scope shared appears under team.
+recall-12: With nothing stored, recall gives four empty arrays, an empty summary and zero counts.
+recall-13: Of 300 records recall gives 50 by default, 10 for limit 10, 200 for limit 500 and 1 for limit 0.
+recall-14: Order is core, longterm, shared kinds, recent, tasks, and the newest updatedAt first inside a rank.
+recall-15: A core memory is recalled in personal and counted in counts.personal.
+recall-16: A record expired within the grace is in no array and is counted in counts.expired, also when a category filter would exclude it.
+recall-17.all: tags selects records that hold every tag, and an empty list selects all.
+recall-17.case: Tags are compared exactly, so API does not match api.
+recall-18.min: minPriority 2 selects 2, 3 and unset.
+recall-18.max: maxPriority 1 selects 1 alone.
+recall-18.range: 2..2 selects 2 and unset, and 3..1 selects nothing.
+recall-19.since: since excludes a record updated at that very time.
+recall-19.bounds: createdAfter, createdBefore, updatedAfter and updatedBefore include a record at that very time.
+recall-19.garbage: A date that cannot be read is refused with VALIDATION_ERROR naming the field.
+recall-20.case: search REST finds rest, and a part of a word matches.
+recall-20.literal: An empty search filters nothing, and characters of regular expressions are literal.
+recall-21: All filters combined select exactly the one matching record of a mixed set.
+recall-22.scopes: scopes with team alone leaves the other arrays empty.
+recall-22.legacy: The legacy scope shared reads team, and both reads all.
+recall-23.cut: One record of 5000 characters gives a summary of at most 4096 bytes that holds its heading and ends in dots.
+recall-23.order: Two short records give both headings and contents in order.
+recall-24: A summary cut inside four-byte emoji is valid Unicode of at most 4096 bytes.
+recall-25: A record stored with the legacy scope shared appears under team.
 """,
 )
 
 LIFECYCLE: Final = _read(
     "acceptance checks 26-32: commit, share, forget, cleanup",
     """
-? lifecycle-26.record: commit-insight of recent or tasks keeps id, createdAt and metadata, and makes it longterm without expiresAt and with a newer updatedAt.
-? lifecycle-26.key: The committed record stands under the same key, changed by one compare-and-set.
-? lifecycle-26.result: The result names previousCategory, previousScope and newScope.
-? lifecycle-27.personal: Commit with targetScope personal moves the record to the bucket of the user, recallable there and gone from private.
-? lifecycle-27.team: Commit with targetScope team is refused with VALIDATION_ERROR and changes nothing.
-? lifecycle-28.unknown: Commit of an unknown id, of an expired record, of another agent's or of the parent's is MEMORY_NOT_FOUND.
-? lifecycle-28.longterm: Commit of a longterm record is VALIDATION_ERROR.
-? lifecycle-28.core: Commit of a core record is CORE_PROTECTED.
-? lifecycle-28.personal: Commit of a personal recent record works.
-? lifecycle-28.content: newContent that is blank or of 40000 bytes is VALIDATION_ERROR and changes nothing.
-? lifecycle-29.share: Sharing a longterm record makes a team/learnings record with a new id, the same agentId, content and metadata, and fresh times.
-? lifecycle-29.gone: The original of a shared record is gone and another agent of the project sees the shared one.
-? lifecycle-29.keep: keepOriginal true, or the legacy keepPrivate true, keeps the original and says originalDeleted false.
-? lifecycle-30.recent: Sharing a recent record is INVALID_CATEGORY.
-? lifecycle-30.category: Sharing into a category that team does not hold is INVALID_CATEGORY.
-? lifecycle-30.unknown: Sharing an unknown id is MEMORY_NOT_FOUND.
-? lifecycle-30.core: Sharing a core record with neither keepOriginal nor force is CORE_PROTECTED.
-? lifecycle-31.own: forget of an own record says deleted true, and a second forget is MEMORY_NOT_FOUND.
-? lifecycle-31.core: forget of a core record without force is CORE_PROTECTED mentioning force=true, and with force it is gone.
-? lifecycle-31.foreign: forget of another agent's team or public record is ACCESS_DENIED.
-? lifecycle-31.malformed: forget of an id that is no UUID and names nothing is VALIDATION_ERROR.
-? lifecycle-32.evict: cleanup of 1005 recent and 503 tasks deletes the 8 oldest, with the expiry worker off.
-? lifecycle-32.expire-only: cleanup with expireOnly deletes none, and counts expired records apart and not towards the limits.
-? lifecycle-32.core: cleanup with 101 core memories reports it and deletes none of them.
-? lifecycle-32.failure: A failing deletion is reported while the rest proceeds.
-? lifecycle-32.owner: cleanup leaves other agents' records untouched.
+lifecycle-26.record: commit-insight of recent or tasks keeps id, createdAt and metadata, and makes it longterm without expiresAt and with a newer updatedAt.
+lifecycle-26.key: The committed record stands under the same key, changed by one compare-and-set.
+lifecycle-26.result: The result names previousCategory, previousScope and newScope.
+lifecycle-27.personal: Commit with targetScope personal moves the record to the bucket of the user, recallable there and gone from private.
+lifecycle-27.team: Commit with targetScope team is refused with VALIDATION_ERROR and changes nothing.
+lifecycle-28.unknown: Commit of an unknown id, of an expired record, of another agent's or of the parent's is MEMORY_NOT_FOUND.
+lifecycle-28.longterm: Commit of a longterm record is VALIDATION_ERROR.
+lifecycle-28.core: Commit of a core record is CORE_PROTECTED.
+lifecycle-28.personal: Commit of a personal recent record works.
+lifecycle-28.content: newContent that is blank or of 40000 bytes is VALIDATION_ERROR and changes nothing.
+lifecycle-29.share: Sharing a longterm record makes a team/learnings record with a new id, the same agentId, content and metadata, and fresh times.
+lifecycle-29.gone: The original of a shared record is gone and another agent of the project sees the shared one.
+lifecycle-29.keep: keepOriginal true, or the legacy keepPrivate true, keeps the original and says originalDeleted false.
+lifecycle-30.recent: Sharing a recent record is INVALID_CATEGORY.
+lifecycle-30.category: Sharing into a category that team does not hold is INVALID_CATEGORY.
+lifecycle-30.unknown: Sharing an unknown id is MEMORY_NOT_FOUND.
+lifecycle-30.core: Sharing a core record with neither keepOriginal nor force is CORE_PROTECTED.
+lifecycle-31.own: forget of an own record says deleted true, and a second forget is MEMORY_NOT_FOUND.
+lifecycle-31.core: forget of a core record without force is CORE_PROTECTED mentioning force=true, and with force it is gone.
+lifecycle-31.foreign: forget of another agent's team or public record is ACCESS_DENIED.
+lifecycle-31.malformed: forget of an id that is no UUID and names nothing is VALIDATION_ERROR.
+lifecycle-32.evict: cleanup of 1005 recent and 503 tasks deletes the 8 oldest, with the expiry worker off.
+lifecycle-32.expire-only: cleanup with expireOnly deletes none, and counts expired records apart and not towards the limits.
+lifecycle-32.core: cleanup with 101 core memories reports it and deletes none of them.
+lifecycle-32.failure: A failing deletion is reported while the rest proceeds.
+lifecycle-32.owner: cleanup leaves other agents' records untouched.
 """,
 )
 
 BULK: Final = _read(
     "acceptance checks 33-35: bulk",
     """
-? bulk-33.empty: remember-bulk of no memories gives zeros.
-? bulk-33.validate: One blank item among three with validate stores nothing and is VALIDATION_ERROR naming its index.
-? bulk-33.lenient: With validate false the two good items are stored and the bad one is reported with its index.
-? bulk-33.stop: With validate false and stopOnError a bad item at index 1 gives stored 1, failed 1, and the rest untouched.
-? bulk-34: Fifty valid and fifty invalid items without validation give stored 50, failed 50, fifty ids and exact indices.
-? bulk-34.atomic: With atomic true all items stand or none does, up to 1000, and it is refused unless all fall in one bucket.
-? bulk-35.errors: forget-bulk of a blank, a good and an unknown id deletes one and reports two with those ids.
-? bulk-35.stop: forget-bulk with stopOnError stops at the first failure.
-? bulk-35.core: forget-bulk deletes core memories only with force.
+bulk-33.empty: remember-bulk of no memories gives zeros.
+bulk-33.validate: One blank item among three with validate stores nothing and is VALIDATION_ERROR naming its index.
+bulk-33.lenient: With validate false the two good items are stored and the bad one is reported with its index.
+bulk-33.stop: With validate false and stopOnError a bad item at index 1 gives stored 1, failed 1, and the rest untouched.
+bulk-34: Fifty valid and fifty invalid items without validation give stored 50, failed 50, fifty ids and exact indices.
+bulk-34.atomic: With atomic true all items stand or none does, up to 1000, and it is refused unless all fall in one bucket.
+bulk-35.errors: forget-bulk of a blank, a good and an unknown id deletes one and reports two with those ids.
+bulk-35.stop: forget-bulk with stopOnError stops at the first failure.
+bulk-35.core: forget-bulk deletes core memories only with force.
 """,
 )
 
 TRANSFER: Final = _read(
     "acceptance checks 36-40: export and import",
     """
-? transfer-36.envelope: An export is the envelope of format 1.0 with its five fields, and bytes equals the size of the file.
-? transfer-36.path: The default name is memories-backup-{time}.json, and a relative path is resolved inside the allowed directory.
-? transfer-36.filters: since, category and scope of an export are combined, and expired records come only with includeExpired.
-? transfer-36.personal: An export holds personal memories.
-? transfer-36.date: A bad since of an export is VALIDATION_ERROR.
-? transfer-37.in: A file written by Pattern 0.4.0 imports fully.
-? transfer-37.out: Our file passes the structural rules of Pattern's importer.
-? transfer-37.round: Export, wipe and import give identical records.
-? transfer-38.again: A second import skips all, with messages that name the id and overwriteExisting.
-? transfer-38.overwrite: With overwriteExisting all are imported.
-? transfer-38.strict: With skipInvalid false the import stops with an error at the first bad record.
-? transfer-39.fatal: Bad JSON, a missing envelope field, a missing file and a directory are VALIDATION_ERROR.
-? transfer-39.version: Version 9.9 is imported with a warning, and an empty list gives zeros.
-? transfer-39.null: A null element is one skipped item, not a crash.
-? transfer-40.owner: A record of another agent's private space or another project is refused, or re-owned by the explicit option, never written into someone else's space.
-? transfer-40.size: Oversized content in a file is invalid.
-? transfer-40.category: The same id present under another category or scope is reported as existing.
+transfer-36.envelope: An export is the envelope of format 1.0 with its five fields, and bytes equals the size of the file.
+transfer-36.path: The default name is memories-backup-{time}.json, and a relative path is resolved inside the allowed directory.
+transfer-36.filters: since, category and scope of an export are combined, and expired records come only with includeExpired.
+transfer-36.personal: An export holds personal memories.
+transfer-36.date: A bad since of an export is VALIDATION_ERROR.
+transfer-37.in: A file written by Pattern 0.4.0 imports fully.
+transfer-37.out: Our file passes the structural rules of Pattern's importer.
+transfer-37.round: Export, wipe and import give identical records.
+transfer-38.again: A second import skips all, with messages that name the id and overwriteExisting.
+transfer-38.overwrite: With overwriteExisting all are imported.
+transfer-38.strict: With skipInvalid false the import stops with an error at the first bad record.
+transfer-39.fatal: Bad JSON, a missing envelope field, a missing file and a directory are VALIDATION_ERROR.
+transfer-39.version: Version 9.9 is imported with a warning, and an empty list gives zeros.
+transfer-39.null: A null element is one skipped item, not a crash.
+transfer-40.owner: A record of another agent's private space or another project is refused, or re-owned by the explicit option, never written into someone else's space.
+transfer-40.size: Oversized content in a file is invalid.
+transfer-40.category: The same id present under another category or scope is reported as existing.
 """,
 )
 
@@ -174,7 +174,7 @@ ISOLATION: Final = _read(
 isolation-42.vectors: Identities are derived as the published hash vectors say.
 isolation-42.stable: A sub-agent's id is the same whether or not Warp registered it first.
 ? isolation-43.read: A sub-agent recalls its parent's recent, tasks and longterm, and never its core, private or personal.
-? isolation-43.change: A sub-agent cannot forget, commit or share its parent's memories.
+isolation-43.change: A sub-agent cannot forget, commit or share its parent's memories.
 ? isolation-43.create: A sub-agent creates its own private, personal, team and public memories.
 isolation-44.wait: Without a reachable identity store the ten documented attempts wait n times 100 ms, 5.5 s in all, then read a last time.
 isolation-44.absent: An absent identity record is an answer: the same derivation enrols it at once; in Warp mode it is a clear error to the client instead of an exit.
@@ -213,30 +213,30 @@ config-47.project-file: .loominal-config.json is read from the project folder an
 PROCESS: Final = _read(
     "acceptance check 48: process",
     """
-? process-48.stdout: Every byte on stdout over a whole session is one JSON-RPC message a line, also with a noisy dependency.
-? process-48.health: Health never shows a password and says degraded while disconnected.
-? process-48.outage: A NATS outage, also ending on another port, heals without restart.
-? process-48.eof: The end of stdin ends the process within 2 s.
-? process-48.sigterm: SIGTERM ends the process within 2 s with exit code 0.
-? process-48.parent: The death of the parent ends the process within 2 s, and no orphan stays.
-? process-48.first: initialize and tools/list are answered before NATS is reached.
-? process-48.unreachable: With NATS unreachable the tools stay listed and a call fails within 2 s saying what to do.
+process-48.stdout: Every byte on stdout over a whole session is one JSON-RPC message a line, also with a noisy dependency.
+process-48.health: Health never shows a password and says degraded while disconnected.
+process-48.outage: A NATS outage, also ending on another port, heals without restart.
+process-48.eof: The end of stdin ends the process within 2 s.
+process-48.sigterm: SIGTERM ends the process within 2 s with exit code 0.
+process-48.parent: The death of the parent ends the process within 2 s, and no orphan stays.
+process-48.first: initialize and tools/list are answered before NATS is reached.
+process-48.unreachable: With NATS unreachable the tools stay listed and a call fails within 2 s saying what to do.
 """,
 )
 
 STORE: Final = _read(
     "acceptance check 49: buckets",
     """
-? store-49.create: Buckets are created once, whoever and however many ask at the same time.
+store-49.create: Buckets are created once, whoever and however many ask at the same time.
 store-49.routing: Private and team go to the bucket of the project, personal to that of the user, public to the global one.
-? store-49.restart: Data survive a restart of the server.
+store-49.restart: Data survive a restart of the server.
 """,
 )
 
 SCALE: Final = _read(
     "acceptance check 50: scale",
     """
-? scale-50: With 10000 records a filtered recall answers within 100 ms at the 95th percentile.
+scale-50: With 10000 records a filtered recall answers within 100 ms at the 95th percentile.
 """,
 )
 
@@ -255,27 +255,27 @@ scenario-09: Priority. <- recall-18.min recall-18.max recall-18.range
 scenario-10: Dates. <- recall-19.since recall-19.bounds recall-19.garbage
 scenario-11: Search in content. <- recall-20.case recall-20.literal
 scenario-12: Filters combined. <- recall-21 recall-22.scopes
-? scenario-13: A thousand records, corrupt files, unknown versions, concurrent exports, wipe and restore.
+scenario-13: A thousand records, corrupt files, unknown versions, concurrent exports, wipe and restore.
 scenario-14: Private isolation. <- isolation-41.private
 scenario-15: Team isolation. <- isolation-41.team lifecycle-31.foreign
 scenario-16: Personal memories across projects, the limit of 100 core memories counted over all of them. <- isolation-45 create-10.limit create-10.projects
 scenario-17: Rules of sub-agents. <- isolation-43.read isolation-43.change isolation-43.create
-? scenario-18: Expiry, driven by a clock of the test.
+scenario-18: Expiry, driven by a clock of the test.
 scenario-19: Scanner. <- scanner-46.types scanner-46.missed scanner-46.clean scanner-46.off
-? scenario-20: Metadata are the same after export and import, share and commit.
+scenario-20: Metadata are the same after export and import, share and commit.
 scenario-21: The matrix of scopes and categories, and the default scopes. <- create-5 create-6.core create-6.shared create-7.legacy
 scenario-22: Limits. <- create-4.ascii create-4.bytes create-8 create-10.limit deliver-5.limits
-? scenario-23: Large sets of records are listed, filtered, exported and deleted.
+scenario-23: Large sets of records are listed, filtered, exported and deleted.
 scenario-24: Bulk writes beat single ones. <- deliver-11.bulk
-? scenario-25: Parallel remember, forget and recall, races on one record, no deadlock.
+scenario-25: Parallel remember, forget and recall, races on one record, no deadlock.
 scenario-26: TCP and TLS. <- config-47.tls config-47.files
 ? scenario-27: WebSocket, and frames near 32 KB.
 scenario-28: Authentication and its precedence. <- config-47.environment config-47.url config-47.mixed
 scenario-29: Routing to buckets, and persistence across restarts. <- store-49.routing store-49.restart
 ? scenario-30: Fifty invalid inputs over all tools, each with a code, the field and what is allowed, and nothing changed.
 scenario-31: Missing ids, delete and then import. <- lifecycle-28.unknown lifecycle-30.unknown lifecycle-31.malformed lesson-3.5.import
-? scenario-32: An outage before, during and after a call, a kill amid a bulk write, a flapping connection.
-? scenario-33: Access control, the bulk tools included.
+scenario-32: An outage before, during and after a call, a kill amid a bulk write, a flapping connection.
+scenario-33: Access control, the bulk tools included.
 scenario-34: Partial failures. <- bulk-33.lenient bulk-34 bulk-35.errors lifecycle-32.failure
 """,
 )
@@ -283,25 +283,25 @@ scenario-34: Partial failures. <- bulk-33.lenient bulk-34 bulk-35.errors lifecyc
 LESSONS: Final = _read(
     "lessons of the field",
     """
-? lesson-3.1.creates: Eight processes writing a thousand memories each while the node is killed and restarted lose no acknowledged write and double none.
-? lesson-3.1.updates: Of 500 contended updates as many stand as were acknowledged, and every loser is shown the current value and revision.
-? lesson-3.2: Twenty servers started together over one store can all write.
-? lesson-3.5.gone: A forgotten memory is gone from get and recall in every process within a second, and still after its view is rebuilt.
-? lesson-3.5.import: An older export does not bring a forgotten memory back, unless overwriteExisting says so.
-? lesson-3.5.reconnect: A process that was away when a memory was forgotten does not show it after it reconnects.
+lesson-3.1.creates: Eight processes writing a thousand memories each while the node is killed and restarted lose no acknowledged write and double none.
+lesson-3.1.updates: Of 500 contended updates as many stand as were acknowledged, and every loser is shown the current value and revision.
+lesson-3.2: Twenty servers started together over one store can all write.
+lesson-3.5.gone: A forgotten memory is gone from get and recall in every process within a second, and still after its view is rebuilt.
+lesson-3.5.import: An older export does not bring a forgotten memory back, unless overwriteExisting says so.
+lesson-3.5.reconnect: A process that was away when a memory was forgotten does not show it after it reconnects.
 ? lesson-3.7: Over every verb, error texts and counts included, no agent sees what the visibility table denies it, in fuzzed calls.
-? lesson-3.8.orphans: Killing the parent with SIGKILL leaves no server behind.
-? lesson-3.8.memory: The memory of a server at 10000 records is bounded and printed by the benchmark.
-? lesson-3.11: The server answers initialize and tools/list before it connects, starts a node or folds a log.
-? lesson-3.12: stdout is kept for the protocol from the first byte, whatever a dependency prints.
-? lesson-3.13.flat: Every tool's schema is a flat object: no anyOf, oneOf or allOf at the root, no reference, arrays typed.
-? lesson-3.13.string: A JSON string is accepted where an array or object is expected.
-? lesson-3.15.locale: Text is UTF-8 on stdin, stdout, stderr and in files whatever the locale.
-? lesson-3.15.input: Lone surrogates and NUL in any input give a clear error and never a crash.
+lesson-3.8.orphans: Killing the parent with SIGKILL leaves no server behind.
+lesson-3.8.memory: The memory of a server at 10000 records is bounded and printed by the benchmark.
+lesson-3.11: The server answers initialize and tools/list before it connects, starts a node or folds a log.
+lesson-3.12: stdout is kept for the protocol from the first byte, whatever a dependency prints.
+lesson-3.13.flat: Every tool's schema is a flat object: no anyOf, oneOf or allOf at the root, no reference, arrays typed.
+lesson-3.13.string: A JSON string is accepted where an array or object is expected.
+lesson-3.15.locale: Text is UTF-8 on stdin, stdout, stderr and in files whatever the locale.
+lesson-3.15.input: Lone surrogates and NUL in any input give a clear error and never a crash.
 ? lesson-3.17.stored: Stored times are aware UTC; a naive date is read in the stated zone.
 ? lesson-3.17.zones: The time-related tests pass under TZ=Asia/Kolkata and TZ=America/New_York.
 ? lesson-3.22.promote: A sub-agent's private memories stay its own until it shares them.
-? lesson-3.23.version: A record carries its schema version, and one of an unknown version is counted and reported, never guessed at.
+lesson-3.23.version: A record carries its schema version, and one of an unknown version is counted and reported, never guessed at.
 ? lesson-3.23.rebuild: A view is rebuilt from the log and equals the fold of it under restarts, duplicates and any interleaving.
 """,
 )
@@ -311,19 +311,19 @@ DELIVER: Final = _read(
     """
 deliver-1.wheel: The built wheel installs in a fresh environment and runs.
 deliver-1.layers: The rooms import only in the direction of the architecture.
-? deliver-2.start: The first process that finds no node starts one, detached, and every process of that user connects to it.
+deliver-2.start: The first process that finds no node starts one, detached, and every process of that user connects to it.
 ? deliver-2.private: The state directory is of mode 0700 and the token's file of mode 0600.
 ? deliver-2.lock: Two nodes never serve one store: the lock is held by the child too.
-? deliver-2.idle: The node leaves when no client has been there for the idle time, and starts again when one comes.
-? deliver-2.commands: node start, stop, status and logs do what they say.
-? deliver-2.killed: A node killed with SIGKILL takes its nats-server with it, and servers resume on a new one without a call of the user.
+deliver-2.idle: The node leaves when no client has been there for the idle time, and starts again when one comes.
+deliver-2.commands: node start, stop, status and logs do what they say.
+deliver-2.killed: A node killed with SIGKILL takes its nats-server with it, and servers resume on a new one without a call of the user.
 ? deliver-2.upgrade: A client newer than the node asks it to drain and takes over.
 ? deliver-2.faults: An unwritable state directory, a taken port and a corrupt store each give an error that says what to do.
 deliver-2.shared: nats-server.conf at the root passes nats-server -t and serves the tools.
-? deliver-3.cas: Every write is a compare-and-set with an operation id; a write whose answer was lost is read back and not doubled.
-? deliver-3.ttl: The server erases by TTL, and editing a record keeps its expiry.
+deliver-3.cas: Every write is a compare-and-set with an operation id; a write whose answer was lost is read back and not doubled.
+deliver-3.ttl: The server erases by TTL, and editing a record keeps its expiry.
 ? deliver-3.markers: Markers of deletion, purge and expiry are told from values.
-? deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
+deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
 deliver-3.permissions: The per-agent broker permissions suffice for a server whose buckets an operator has created.
 deliver-3b.expire: The expiry worker erases expired records on a server without per-message TTL.
 deliver-3b.evict: The expiry worker evicts the oldest recent and tasks beyond their limits.
@@ -332,33 +332,33 @@ deliver-3b.moves: The expiry worker finishes an interrupted move.
 ? deliver-4.warp: Warp's records are honoured when they are of our host or meant for every machine.
 deliver-4.enrol: Our own identity records are made once per host and overwrite nobody's.
 deliver-4.git: projectIdFrom git gives every clone of one remote the same project.
-? deliver-5.tools: The sixteen tools are listed with an output schema and annotations.
-? deliver-5.limits: A full space is STORAGE_FULL on every path that creates.
-? deliver-5.get: get-memory reads one memory by its id.
-? deliver-5.update: update-memory by the creator with the expected revision changes it; a loser gets the current revision and content.
-? deliver-5.ttl: remember with ttlSeconds expires then.
-? deliver-5.pages: Recall gives total, hasMore and a cursor that pages through every record once.
-? deliver-5.any: tagsAny selects records that hold one of the tags.
-? deliver-5.related: relatedTo follows relations to a depth, through visible records alone.
-? deliver-5.structured: Results carry ids and revisions as structured content beside the text, and errors carry code, message and details.
-? deliver-5.progress: Bulk, import and export report progress.
-? deliver-6.fold: A server answers recall from its own view, which equals the fold of the log.
-? deliver-6.own: A read after a write in the same process sees it, and atLeast does the same for another process.
-? deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.
-? deliver-6.resume: A server that reconnects resumes at once from where it was.
-? deliver-7.migrate: migrate reads a live store of the old layout, both personal prefixes and legacy scopes, with a dry run and a report.
-? deliver-7.files: Files are read and written under the allowed directory alone, symlinks and parents included.
-? deliver-8.secrets: No password stands in logs, health or errors.
-? deliver-9.cli: remember, recall, export, import and doctor work on a terminal and with --json, with meaningful exit codes.
-? deliver-9.light: The stdio path imports no command-line library and nothing heavy.
+deliver-5.tools: The sixteen tools are listed with an output schema and annotations.
+deliver-5.limits: A full space is STORAGE_FULL on every path that creates.
+deliver-5.get: get-memory reads one memory by its id.
+deliver-5.update: update-memory by the creator with the expected revision changes it; a loser gets the current revision and content.
+deliver-5.ttl: remember with ttlSeconds expires then.
+deliver-5.pages: Recall gives total, hasMore and a cursor that pages through every record once.
+deliver-5.any: tagsAny selects records that hold one of the tags.
+deliver-5.related: relatedTo follows relations to a depth, through visible records alone.
+deliver-5.structured: Results carry ids and revisions as structured content beside the text, and errors carry code, message and details.
+deliver-5.progress: Bulk, import and export report progress.
+deliver-6.fold: A server answers recall from its own view, which equals the fold of the log.
+deliver-6.own: A read after a write in the same process sees it, and atLeast does the same for another process.
+deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.
+deliver-6.resume: A server that reconnects resumes at once from where it was.
+deliver-7.migrate: migrate reads a live store of the old layout, both personal prefixes and legacy scopes, with a dry run and a report.
+deliver-7.files: Files are read and written under the allowed directory alone, symlinks and parents included.
+deliver-8.secrets: No password stands in logs, health or errors.
+deliver-9.cli: remember, recall, export, import and doctor work on a terminal and with --json, with meaningful exit codes.
+deliver-9.light: The stdio path imports no command-line library and nothing heavy.
 deliver-10.plugin: The pytest plugin of the distribution gives a project of others servers, isolated buckets, agents, a cluster, kill and restart.
-? deliver-11.bulk: One remember-bulk of 1000 is at least five times faster than 1000 single calls over the same door.
-? deliver-11.bench: The benchmark command prints a table and writes JSON.
-? shown-kill: kill -9 of server, node and nats-server in any order loses nothing, leaves nothing running, and the next start works.
+deliver-11.bulk: One remember-bulk of 1000 is at least five times faster than 1000 single calls over the same door.
+deliver-11.bench: The benchmark command prints a table and writes JSON.
+shown-kill: kill -9 of server, node and nats-server in any order loses nothing, leaves nothing running, and the next start works.
 ? shown-credentials: The tool suite passes under per-agent broker credentials, and a raw client with another agent's credentials fails on the keys.
-? shown-clients: The SDK's in-memory and stdio clients list and call every tool, in both eras of the protocol.
-? shown-schemas: A strict schema grader passes every tool's schemas.
-? shown-cluster: A killed node of a cluster of three loses no acknowledged write.
+shown-clients: The SDK's in-memory and stdio clients list and call every tool, in both eras of the protocol.
+shown-schemas: A strict schema grader passes every tool's schemas.
+shown-cluster: A killed node of a cluster of three loses no acknowledged write.
 ? shown-input: Bad input of every kind gets an error naming the field and what is allowed, and changes nothing.
 """,
 )

@@ -11,14 +11,12 @@ from loomem.core.analyse.languages import Language, Stems, Votes, guess, is_stop
 from loomem.core.analyse.pieces import TOKEN_LIMIT, Kind, chunks, is_plain, pieces
 from loomem.core.analyse.queries import TextQuery, parse
 
-_REMEMBERED = 20_000
-"""Chunks whose pieces are kept: natural text says the same words again."""
+_REMEMBERED = 40_000
+"""Chunks whose pieces are kept, about 250 bytes each: natural text says the same words again."""
 _REMEMBERED_LENGTH = 32
 _PUNCTUATION = '.,;:!?"()[]{}*`'
 """Around a chunk it says nothing, and the same word without it is known already."""
-_MIXES = 12
-"""Mixes of languages whose stems are kept."""
-_GUESSED = 400
+_GUESSED = 100
 """Chunks of a text that its language is guessed from."""
 
 
@@ -32,12 +30,15 @@ class Terms(msgspec.Struct, frozen=True, gc=False):
     languages: tuple[Language, ...]
 
 
-class _Chunk(msgspec.Struct, frozen=True):
+class _Chunk(msgspec.Struct):
     words: str
-    stemmed: tuple[str, ...]
-    """To be stemmed."""
+    stemmed: tuple[str, ...] | None
+    """To be stemmed; None: the words, which are one."""
     as_is: tuple[str, ...]
     votes: Votes
+    languages: tuple[Language, ...] = ()
+    """Whose stems were asked for last."""
+    stems: str = ""
 
 
 class Analyser:
@@ -46,42 +47,28 @@ class Analyser:
     def __init__(self) -> None:
         self._stemmers = Stems()
         self._chunks: dict[str, _Chunk] = {}
-        self._stems: dict[tuple[Language, ...], dict[str, str]] = {}
 
     def document(self, text: str) -> Terms:
         """Return the terms of any text."""
         parts = [chunk.strip(_PUNCTUATION) for chunk in chunks(clean(text))]
-        chunk_of = self._chunks.get
-        found = [chunk_of(part) or self._chunk(part) for part in parts]
+        known = self._chunks.get
+        found = [known(part) or self._chunk(part) for part in parts]
         languages = _guess(found)
-        remembered = self._remembered(languages)
-        stems_of = remembered.get
-        stems = [
-            stems_of(part) or self._stems_of(part, chunk, languages, remembered)
-            for part, chunk in zip(parts, found, strict=True)
-        ]
+        stems = [chunk.stems if chunk.languages == languages else self._stems_of(chunk, languages) for chunk in found]
         return Terms(" ".join([chunk.words for chunk in found]), " ".join(stems), languages)
 
     def query(self, text: str, languages: Iterable[Language] = ()) -> TextQuery:
         """Return the question that any text asks of documents that are likely in some languages."""
         return parse(text, self._stemmers, languages)
 
-    def _remembered(self, languages: tuple[Language, ...]) -> dict[str, str]:
-        if languages not in self._stems and len(self._stems) >= _MIXES:
-            self._stems.clear()
-        return self._stems.setdefault(languages, {})
-
-    def _stems_of(self, part: str, chunk: _Chunk, languages: tuple[Language, ...], remembered: dict[str, str]) -> str:
+    def _stems_of(self, chunk: _Chunk, languages: tuple[Language, ...]) -> str:
         stems = list(chunk.as_is)
-        for word in chunk.stemmed:
+        for word in (chunk.words,) if chunk.stemmed is None else chunk.stemmed:
             if not is_stop(word, languages):
                 stems += self._stemmers.of(word, languages)
-        found = " ".join(stems) or " "  # not empty: what is empty is not remembered
-        if len(part) <= _REMEMBERED_LENGTH:
-            if len(remembered) >= _REMEMBERED:
-                remembered.clear()
-            remembered[part] = found
-        return found
+        chunk.languages = languages
+        chunk.stems = stems[0] if len(stems) == 1 else " ".join(stems)
+        return chunk.stems
 
     def _chunk(self, text: str) -> _Chunk:
         found = _take_apart(text)
@@ -94,8 +81,8 @@ class Analyser:
 
 def _guess(found: list[_Chunk]) -> tuple[Language, ...]:
     counts: dict[Language, int] = {}
-    for chunk in found[:_GUESSED]:
-        for language, count in chunk.votes:
+    for votes_of_one in [chunk.votes for chunk in found[:_GUESSED] if chunk.votes]:
+        for language, count in votes_of_one:
             counts[language] = counts.get(language, 0) + count
     return guess(counts)
 
@@ -103,7 +90,7 @@ def _guess(found: list[_Chunk]) -> tuple[Language, ...]:
 def _take_apart(text: str) -> _Chunk:
     if is_plain(text):
         word = text.lower()[:TOKEN_LIMIT]
-        return _Chunk(word, (word,), (), votes(word))
+        return _Chunk(word, None, (), votes(word))
     words: list[str] = []
     stemmed: list[str] = []
     as_is: list[str] = []

@@ -1,0 +1,109 @@
+"""One sight being followed: how far it is, and who waits for it to get further."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from identity.errors import LoomError
+from identity.ports import CaughtUp, Entry, Event, Following, Marker, Reset
+from identity.visibility import Sight
+from loomem.views.records import Records
+
+
+class Mark(msgspec.Struct, frozen=True, order=True):
+    """A point of what a feed tells.
+
+    Sequences grow within one telling of a bucket. When the feed starts over it may be another store, whose sequences
+    begin anew; then a mark of before is behind us as soon as everything has been told again.
+    """
+
+    telling: int
+    sequence: int
+
+
+START = Mark(0, 0)
+
+
+class Track:
+    """Applies what one feed tells, each change once."""
+
+    def __init__(self, sight: Sight, records: Records) -> None:
+        self.sight = sight
+        self.cursor = 0
+        """Every change under the sight up to this sequence of the bucket has been applied."""
+        self.caught_up = False
+        self.loaded = False
+        """Caught up at least once."""
+        self.following: Following | None = None
+        self.attached = asyncio.Event()
+        """Set while there is a `following`."""
+        self.error: LoomError | None = None
+        self.own = START
+        """The caller's newest acknowledged write here."""
+        self._records = records
+        self._telling = 0
+        self._told: set[str] | None = None
+        """While the feed starts over: the keys it has told again."""
+        self._waiting: list[tuple[Mark, asyncio.Future[None]]] = []
+
+    def on_event(self, event: Event) -> None:
+        """Take what the feed tells."""
+        match event:
+            case Entry() | Marker():
+                self._apply(event)
+            case CaughtUp():
+                self._finish()
+            case Reset():
+                self.start_over()
+        if self._waiting:
+            self._wake()
+
+    def start_over(self) -> None:
+        """Expect everything to be told again; what is not told until then is gone."""
+        self.cursor = 0
+        self.caught_up = False
+        self._telling += 1
+        self._told = set()
+        self._records.forget_tombstones(self.sight)
+
+    def mark(self, sequence: int) -> Mark:
+        """Return the point at which a sequence of the bucket stands."""
+        return Mark(self._telling, sequence)
+
+    def reached(self, mark: Mark) -> bool:
+        """Say whether the sight has loaded, and everything up to a point has been applied."""
+        if mark.telling < self._telling:
+            return self.caught_up
+        return self.loaded and self.cursor >= mark.sequence
+
+    async def reach(self, mark: Mark) -> None:
+        """Return when that is so."""
+        if not self.reached(mark):
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((mark, future))
+            try:
+                await future
+            finally:
+                self._waiting = [(at, other) for at, other in self._waiting if other is not future]
+
+    def _apply(self, event: Entry | Marker) -> None:
+        if event.revision <= self.cursor:
+            return  # told already
+        if self._told is not None and isinstance(event, Entry):
+            self._told.add(event.key)
+        self._records.apply(self.sight, event)
+        self.cursor = event.revision
+
+    def _finish(self) -> None:
+        if self._told is not None:
+            gone = [key for key in self._records.keys(self.sight) if key not in self._told]
+            self._records.forget_keys(self.sight, gone)
+            self._told = None
+        self.caught_up = self.loaded = True
+
+    def _wake(self) -> None:
+        for mark, future in self._waiting:
+            if self.reached(mark) and not future.done():
+                future.set_result(None)

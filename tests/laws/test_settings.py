@@ -1,0 +1,125 @@
+"""The environment as settings: pure, complete, and quiet about secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from identity.errors import InvalidInput
+from loomem.core.limits import Limits
+from loomem.core.scan import ScanPolicy
+from pattern.settings import from_environment
+
+CWD = Path("/work/project")
+HOME = {"HOME": "/home/dev"}
+
+
+def test_nothing_set_is_the_embedded_default() -> None:
+    settings = from_environment(HOME, CWD)
+    assert settings.nats.url is None
+    assert settings.node
+    assert settings.project_path == CWD
+    assert settings.home == Path("/home/dev/.local/share/pattern-memory")
+    assert settings.files_dir == CWD
+    assert settings.scan_policy is ScanPolicy.WARN
+    assert str(settings.timezone) == "UTC"
+    assert settings.limits == Limits()
+    assert (settings.node_idle_s, settings.replicas, settings.log_level) == (300.0, 1, None)
+    assert settings.warnings == ()
+
+
+@given(
+    st.dictionaries(st.sampled_from(["NATS_URL", "NATS_PASS", "PATTERN_NODE", "LOG_LEVEL"]), st.text(" \t", max_size=3))
+)
+def test_a_blank_variable_is_an_unset_one(blanks: dict[str, str]) -> None:
+    blank = from_environment({**HOME, **blanks}, CWD)
+    unset = from_environment(HOME, CWD)
+    assert (blank.nats, blank.node, blank.log_level) == (unset.nats, unset.node, unset.log_level)
+
+
+def test_credentials_may_stand_singly_or_together() -> None:
+    alone = from_environment({**HOME, "NATS_PASS": " p w "}, CWD).nats
+    assert (alone.user, alone.password) == (None, " p w ")
+    both = from_environment({**HOME, "NATS_USER": "u", "NATS_PASS": "p"}, CWD).nats
+    assert (both.user, both.password) == ("u", "p")
+
+
+def test_files_are_absolute_so_that_the_node_finds_them_too() -> None:
+    settings = from_environment({**HOME, "NATS_CREDS": "a.creds", "PATTERN_HOME": "mem", "MCP_PROJECT_PATH": ".."}, CWD)
+    assert settings.nats.credentials_file == "/work/project/a.creds"
+    assert settings.home == Path("/work/project/mem")
+    assert settings.project_path == Path("/work")
+
+
+@pytest.mark.parametrize("wrong", ["relative/data", ""])
+def test_a_relative_xdg_directory_is_ignored(wrong: str) -> None:
+    assert from_environment({**HOME, "XDG_DATA_HOME": wrong}, CWD).home == from_environment(HOME, CWD).home
+    assert from_environment({**HOME, "XDG_DATA_HOME": "/data"}, CWD).home == Path("/data/pattern-memory")
+
+
+@pytest.mark.parametrize(
+    ("env", "policy"),
+    [
+        ({"PATTERN_CONTENT_SCANNING": "false"}, ScanPolicy.OFF),
+        ({"PATTERN_CONTENT_SCANNING": "no"}, ScanPolicy.WARN),
+        ({"PATTERN_DISABLE_CONTENT_SCAN": "true"}, ScanPolicy.OFF),
+        ({"PATTERN_DISABLE_CONTENT_SCAN": "false"}, ScanPolicy.WARN),
+        ({"PATTERN_SCAN_POLICY": "block", "PATTERN_CONTENT_SCANNING": "false"}, ScanPolicy.BLOCK),
+    ],
+)
+def test_both_older_switches_silence_the_scanner_and_a_policy_beats_them(
+    env: dict[str, str], policy: ScanPolicy
+) -> None:
+    assert from_environment({**HOME, **env}, CWD).scan_policy is policy
+
+
+@given(st.sampled_from(Limits.__struct_fields__), st.integers(1, 10**9))
+def test_every_limit_has_its_variable(field: str, value: int) -> None:
+    settings = from_environment({**HOME, f"PATTERN_LIMIT_{field.upper()}": str(value)}, CWD)
+    assert getattr(settings.limits, field) == value
+    assert settings.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PATTERN_NODE", "maybe"),
+        ("PATTERN_NODE_IDLE_S", "-1"),
+        ("PATTERN_NODE_IDLE_S", "nan"),
+        ("PATTERN_REPLICAS", "0"),
+        ("PATTERN_REPLICAS", "6"),
+        ("PATTERN_LIMIT_TAGS", "ten"),
+        ("PATTERN_LIMIT_TAGS", "٣"),
+        ("PATTERN_SCAN_POLICY", "shout"),
+        ("PATTERN_TIMEZONE", "Mars/Olympus"),
+        ("PATTERN_TIMEZONE", "../../etc/passwd"),
+        ("LOOMINAL_IDENTITY", "weft"),
+        ("LOG_LEVEL", "LOUD"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(name: str, value: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        from_environment({**HOME, name: value}, CWD)
+    assert name in refused.value.message
+    assert refused.value.field == name
+
+
+def test_a_misspelt_setting_is_told_with_what_was_meant() -> None:
+    (warning,) = from_environment({**HOME, "PATTERN_NOED": "off"}, CWD).warnings
+    assert warning == "PATTERN_NOED is not a setting; did you mean PATTERN_NODE?"
+
+
+@pytest.mark.parametrize(
+    ("env", "level"),
+    [({"DEBUG": "true"}, "DEBUG"), ({"DEBUG": "no"}, None), ({"LOG_LEVEL": "warn"}, "WARNING")],
+)
+def test_levels_of_the_log(env: dict[str, str], level: str | None) -> None:
+    assert from_environment({**HOME, **env}, CWD).log_level == level
+
+
+def test_no_secret_is_printed_with_the_settings() -> None:
+    settings = from_environment({**HOME, "NATS_URL": "nats://u:hunter2@h", "NATS_TOKEN": "hunter2"}, CWD)
+    assert "hunter2" not in f"{settings!r} {settings.nats!r} {settings}"
