@@ -127,16 +127,17 @@ async def _measure(size: int, effort: Effort) -> list[Row]:
     texts = list(itertools.islice(_texts(words), size + effort.rounds(ROUNDS)))
     before = _resident_mb()
     async with Text() as view:
-        began = time.perf_counter()
+        began, began_cpu = time.perf_counter(), time.process_time()
         for ident in range(size):
             view.put(ident, f"place{ident % PLACES}", texts[ident])
         await view.wait()
-        load_s = time.perf_counter() - began
+        load_s, load_cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
         after = _resident_mb()
         asked = {count: _ask(view, texts[size:], count) for count in (5, 12)}
         puts = await _puts(view, size, effort.rounds(PUTS))
     rows = [
         Row(benchmark="text", what=f"load of {size:,}", value=load_s, unit="s"),
+        Row(benchmark="text", what=f"processor time of it, {size:,}", value=load_cpu_s, unit="s"),
         Row(benchmark="text", what=f"memory of {size:,}", value=after - before, unit="MB"),
     ]
     for count, found in asked.items():
