@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 PAUSES_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.5)
 """Between attempts; the last one repeats. Each is varied by a quarter, so that clients do not come in step."""
 REQUEST_S = 2.0
+LOST = "The connection to the broker (NATS) was lost."
 
 _DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]*)')
 
@@ -130,7 +131,7 @@ class Link:
             shown_url=client.shown if client is not None else self._shown,
             server_version=client.server_text("version") if client is not None else None,
             server_name=client.server_text("server_name") if client is not None else None,
-            last_error=self._reason.message if client is None and self._reason is not None else None,
+            last_error=self._trouble if client is None else None,
             since=self._since,
         )
 
@@ -314,7 +315,7 @@ class Link:
         if self._client is client:
             self._client, self._js = None, None
             self._since = datetime.now(UTC)
-            self._reason = Unavailable("The connection to the broker (NATS) was lost.")
+            self._reason = Unavailable(LOST)
             log.info("event=disconnected server=%s", client.shown)
         self._answers.end()
         self._further = client.told_of
@@ -343,6 +344,13 @@ class Link:
             self._answers.refuse_subscription(subject)
 
     @property
+    def _trouble(self) -> str | None:
+        """Why there is no connection; nats-py may know of a loss a moment before we do."""
+        if self._reason is None:
+            return LOST if self._client is not None else None
+        return self._reason.message
+
+    @property
     def _hopeless(self) -> bool:
         return isinstance(self._reason, InvalidInput | AccessDenied | faults.Untrusted)
 
@@ -360,7 +368,7 @@ class Link:
 
     def _unavailable(self) -> faults.NotConnected:
         where = f" at {self._shown}" if self._shown else ""
-        why = self._reason.message if self._reason is not None else "It has not answered yet."
+        why = self._trouble or "It has not answered yet."
         return faults.NotConnected(
             f"The memory broker (NATS){where} is not connected. {why} Check that it runs and NATS_URL points to it; "
             f"{faults.DOCTOR} Connecting goes on by itself.",

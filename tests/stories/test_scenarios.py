@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult
 
-from pattern.testing import ManualClock
+from pattern.testing import ManualClock, NatsAccount
 from pattern.testing.agents import Agent, Agents
 from tests.stories.conftest import PROJECT_BUCKET, RawStore
+from tests.stories.wire import wire_to
 
 NOBODY = "3f0c2a9e-6a52-4c1d-9d57-0e2b7c6a1f10"
 SCOPES = ["private", "personal", "team", "public"]
@@ -256,6 +257,30 @@ async def test_racing_ends_of_one_memory_agree(agents: Agents, raw: RawStore) ->
         assert views[0] == views[1] == {record["id"]: record["content"] for record in held.values()}, race
         forgotten = await one.call("forget-bulk", memoryIds=list(held))
         await two.call("recall-context", atLeast=forgotten.get("position", position))
+
+
+@pytest.mark.requirement("scenario-25")
+@pytest.mark.parametrize("tool", ["forget", "forget-bulk"])
+async def test_what_is_moved_while_it_is_being_forgotten_is_gone(
+    agents: Agents, nats_account: NatsAccount, raw: RawStore, tool: str
+) -> None:
+    one = await agents()
+    async with wire_to(nats_account.url) as (wire, url):
+        late = await agents(env={"NATS_URL": url})
+        answer = await one.call("remember", content="on the move")
+        ident = answer["memoryId"]
+        await late.call("get-memory", memoryId=ident, atLeast=answer["position"])
+        wire.hold()
+        await one.call("commit-insight", memoryId=ident, targetScope="personal")
+        arguments = {"memoryIds": [ident]} if tool == "forget-bulk" else {"memoryId": ident}
+        async with asyncio.timeout(DEADLINE_S), asyncio.TaskGroup() as group:
+            forgetting = group.create_task(late.call(tool, **arguments))
+            await late.call("recall-context")
+            assert not forgetting.done()
+            wire.release()
+        assert forgetting.result()["deleted"] == 1
+        assert await raw.everywhere() == {}
+        await late.close()
 
 
 # --- 33: who may do what ----------------------------------------------------------------------------------------------

@@ -72,8 +72,10 @@ COMMIT = Tool(
     about="Keep a recent or task memory for good (it becomes longterm), once it has proved true and useful.",
     params={
         "memoryId": memory_id(),
-        "newContent": content("Better wording; default: as it is."),
-        "targetScope": Shape(type="string", enum=("private", "personal"), about="Default: where it is."),
+        "newContent": content("Better wording; left out, the text stays."),
+        "targetScope": Shape(
+            type="string", enum=("private", "personal"), about="Where it goes; left out, it stays where it is."
+        ),
     },
     required=("memoryId",),
     result=Committed,
@@ -85,7 +87,9 @@ SHARE = Tool(
     about="Give a longterm or core memory of yours to every agent of this project.",
     params={
         "memoryId": memory_id(),
-        "category": Shape(type="string", enum=SHARED_CATEGORIES, default="learnings"),
+        "category": Shape(
+            type="string", enum=SHARED_CATEGORIES, default="learnings", about="What kind of team memory it becomes."
+        ),
         "keepOriginal": flag("Keep your own copy too."),
         "force": flag("Needed to move a core memory without keeping it."),
     },
@@ -131,9 +135,11 @@ UPDATE = Tool(
     params={
         "memoryId": memory_id(),
         "expectedRevision": Shape(type="integer", minimum=1, about="`revision` that you read."),
-        "content": content("New text; default: as it is."),
+        "content": content("New text; left out, it stays."),
         "metadata": METADATA,
-        "category": Shape(type="string", enum=CATEGORIES),
+        "category": Shape(
+            type="string", enum=CATEGORIES, about="New kind, one that its scope holds; left out, it stays."
+        ),
         "ttlSeconds": TTL,
     },
     required=("memoryId", "expectedRevision"),

@@ -47,7 +47,6 @@ async def _get(backend: Backend, given: Arguments, _progress: Progress) -> Fetch
     return await engine.get(memory_id=given.get("memoryId"), at_least=given.get("atLeast"))
 
 
-_PRIORITY = Shape(type="integer", enum=(1, 2, 3))
 _AT_LEAST = Shape(type="string", about="A `position` that a write returned: wait until that write is visible here.")
 
 RECALL = Tool(
@@ -58,20 +57,22 @@ RECALL = Tool(
     params={
         "scopes": many("Where to look; default everywhere you may.", SCOPES),
         "categories": many("Only these; default all.", CATEGORIES),
-        "limit": Shape(type="integer", minimum=1, maximum=200, default=50),
+        "limit": Shape(type="integer", about="How many at most.", minimum=1, maximum=200, default=50),
         "cursor": Shape(type="string", about="`cursor` of the page before."),
         "search": Shape(type="string", about="Text that the content must contain, upper or lower case."),
         "tags": many("Must have all of these."),
         "tagsAny": many("Must have one of these."),
-        "minPriority": _PRIORITY,
-        "maxPriority": _PRIORITY,
+        "minPriority": Shape(
+            type="integer", enum=(1, 2, 3), default=1, about="Priority 1 is high; 2 stands where none is."
+        ),
+        "maxPriority": Shape(type="integer", enum=(1, 2, 3), default=3, about="1 for high priority alone."),
         "since": moment("Updated after this."),
         "createdAfter": moment("Inclusive."),
         "createdBefore": moment("Inclusive."),
         "updatedAfter": moment("Inclusive."),
         "updatedBefore": moment("Inclusive."),
         "relatedTo": memory_id("Only memories that are related to this one."),
-        "depth": Shape(type="integer", minimum=1, about="Steps along relatedTo; default 1."),
+        "depth": Shape(type="integer", minimum=1, default=1, about="Steps along relatedTo."),
         "includeExpired": flag("Show expired ones that are not erased yet."),
         "atLeast": _AT_LEAST,
     },

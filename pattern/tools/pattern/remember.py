@@ -100,8 +100,8 @@ REMEMBER_BULK = Tool(
                 type="object",
                 fields={
                     "content": content("What to remember."),
-                    "scope": Shape(type="string", enum=SCOPE.enum),
-                    "category": Shape(type="string", enum=CATEGORY.enum, default="recent"),
+                    "scope": Shape(type="string", enum=SCOPE.enum, about="As in remember."),
+                    "category": Shape(type="string", enum=CATEGORY.enum, default="recent", about="As in remember."),
                     "metadata": METADATA,
                     "ttlSeconds": TTL,
                 },
