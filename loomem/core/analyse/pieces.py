@@ -42,6 +42,8 @@ class Piece(NamedTuple):
     """Without case, not folded."""
 
 
+_OF_LETTERS = frozenset((Kind.WORD, Kind.PART, Kind.WHOLE, Kind.CAMEL))
+"""May be nothing but accents, which is nothing."""
 _WORD = "[uld]+"
 _TOKENS = re.compile(
     r"(?P<sharp>[ul]{1,2}(?:\+\+|#)(?![uld]))"
@@ -79,7 +81,7 @@ def pieces(chunk: str) -> list[Piece]:
     """Return the pieces of a chunk, in the order of the text."""
     if is_plain(chunk):
         return [Piece(Kind.WORD, chunk.lower()[:TOKEN_LIMIT])]
-    return [piece for piece in _all(chunk) if fold(piece.text)]  # an accent alone is nothing
+    return [piece for piece in _all(chunk) if piece.kind not in _OF_LETTERS or fold(piece.text)]
 
 
 def _all(chunk: str) -> Iterator[Piece]:
