@@ -106,6 +106,11 @@ class Unavailable(LoomError):
         super().__init__(message, **details)
         self.retry_after_s = retry_after_s
 
+    @property
+    def unsupported(self) -> bool:
+        """Whether it is not that the broker is away, but that it is too old for what was asked."""
+        return "unsupported" in self.details
+
 
 class Corrupt(LoomError):
     """Stored bytes are not a readable record."""

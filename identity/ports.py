@@ -103,8 +103,11 @@ class Bucket(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def get(self, key: str) -> Entry | Marker | None:
+    async def get(self, key: str, *, at_least: int = 0) -> Entry | Marker | None:
         """Return what the key holds now, the marker that stands there, or None when it never held anything.
+
+        In a cluster "now" may be a moment ago, as a replica tells it. A caller that has heard of a revision asks for
+        `at_least` that one, and gets an older answer only when there is no newer one to be had.
 
         Raises: Unavailable.
         """

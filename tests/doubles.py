@@ -111,15 +111,21 @@ class MemoryBucket:
         self._broker = broker
         self._last: dict[str, Entry | Marker] = {}
         self.following: list[MemoryFollowing] = []
+        self.lagging: list[Entry | Marker | None] = []
+        """What a replica that lags answers to the next reads, one after another."""
 
     def holds(self, filter: str = ">") -> list[Entry | Marker]:
         """Return the last change of every key under a filter, oldest first."""
         changes = [change for change in self._last.values() if matches(filter, change.key)]
         return sorted(changes, key=lambda change: change.revision)
 
-    async def get(self, key: str) -> Entry | Marker | None:
+    async def get(self, key: str, *, at_least: int = 0) -> Entry | Marker | None:
         await asyncio.sleep(0)
         self._broker.check_reachable()
+        while self.lagging:
+            old = self.lagging.pop(0)
+            if (old.revision if old is not None else 0) >= at_least:
+                return old
         return self._last.get(key)
 
     async def write(self, change: Change) -> int:
@@ -131,6 +137,8 @@ class MemoryBucket:
         await asyncio.sleep(0)
         self._broker.check_reachable()
         self._broker.fail("before", self.name)
+        if len(changes) > 1 and not self._broker.atomic:
+            raise Unavailable("this server is too old", unsupported="batch")
         if not all(self._is_done(change) for change in changes):
             for change in changes:
                 self._check(change)
@@ -197,6 +205,8 @@ class MemoryBroker:
         self.buckets: dict[str, MemoryBucket] = {}
         self.held = False
         self.reachable = True
+        self.atomic = True
+        """Whether it takes batches; servers before 2.12 do not."""
         self._faults: deque[_Fault] = deque()
 
     async def open(self, name: str) -> MemoryBucket:

@@ -17,7 +17,7 @@ from identity.visibility import Scope
 from loomem.core import limits as check
 from loomem.core.limits import Limits
 from loomem.core.record import Category
-from loomem.core.row import Row
+from loomem.core.row import Row, fold
 from loomem.core.times import date_argument
 
 ALL_SCOPES = tuple(Scope)
@@ -217,11 +217,6 @@ def _digest(query: Query) -> str:
 # --- which rows answer ------------------------------------------------------------------------------------------------
 
 
-def fold(text: str) -> str:
-    """Return a text as case-insensitive search compares it."""
-    return text.casefold()
-
-
 def select(query: Query, page: Page, shelves: Iterable[Shelf], now_ms: int) -> Answer:
     """Return the page of rows that answer a question, best first.
 
@@ -243,7 +238,8 @@ def select(query: Query, page: Page, shelves: Iterable[Shelf], now_ms: int) -> A
         distances = _distances(query, shelves, now_ms)
         rows = [row for row in rows if row.memory.id in distances]
     if query.search:
-        rows = [row for row in rows if query.search in fold(row.memory.content)]
+        needle = query.search
+        rows = [row for row in rows if needle in (row.folded or fold(row.memory.content))]
     rows.sort(key=_order)
     total = len(rows)
     if page.after is not None:

@@ -51,6 +51,8 @@ class Row(msgspec.Struct, frozen=True, gc=False, eq=False):
     tags: tuple[str, ...]
     related: tuple[str, ...]
     priority: int
+    folded: str | None
+    """Content as case-insensitive search compares it, where there was room to keep it; else search folds it anew."""
 
     @property
     def id(self) -> str:
@@ -60,13 +62,28 @@ class Row(msgspec.Struct, frozen=True, gc=False, eq=False):
     def key(self) -> str:
         return self.place.key(self.memory.id)
 
+    @property
+    def folded_size(self) -> int:
+        """Characters that the folded content takes beside the content."""
+        return 0 if self.folded is None or self.folded is self.memory.content else len(self.folded)
+
     def expired(self, now_ms: int) -> bool:
         """Say whether its time is over (strictly before now)."""
         return self.expires < now_ms
 
 
-def row_of(memory: Memory, place: Place, revision: int, tags: dict[tuple[str, ...], tuple[str, ...]]) -> Row:
-    """Return the row of a record at a revision of its key. `tags` lets rows with equal tags share them."""
+def fold(text: str) -> str:
+    """Return a text as case-insensitive search compares it."""
+    return text.casefold()
+
+
+def row_of(
+    memory: Memory, place: Place, revision: int, tags: dict[tuple[str, ...], tuple[str, ...]], *, folds: bool = True
+) -> Row:
+    """Return the row of a record at a revision of its key.
+
+    `tags` lets rows with equal tags share them; `folds` says whether there is room for the folded content.
+    """
     created = stored_millis(memory.created_at) or 0
     updated = created if memory.updated_at == memory.created_at else stored_millis(memory.updated_at) or 0
     expires = stored_millis(memory.expires_at)
@@ -86,7 +103,13 @@ def row_of(memory: Memory, place: Place, revision: int, tags: dict[tuple[str, ..
         tags.setdefault(own_tags, own_tags),
         memory.related_to,
         memory.priority,
+        _folded(memory.content) if folds else None,
     )
+
+
+def _folded(content: str) -> str:
+    folded = fold(content)
+    return content if folded == content else folded
 
 
 _CREATOR_ROOTS = frozenset({Root.AGENTS, Root.CORE, Root.SHARED})

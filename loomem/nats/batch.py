@@ -47,7 +47,8 @@ class _Batch:
         if not self._bucket.atomic:
             raise Unavailable(
                 "Changing several keys together needs nats-server 2.12 or later and a bucket made for it. "
-                "Update the server, or make the changes one by one."
+                "Update the server, or make the changes one by one.",
+                unsupported="batch",
             )
         for _ in range(LOOKS):
             if self._pending[0].look and (revisions := await self._look()) is not None:
@@ -79,6 +80,7 @@ class _Batch:
                 return self._revisions(seen.revision, at=index)
         for pending, seen in zip(self._pending, held, strict=True):
             pending.settle(seen)
+        await asyncio.sleep(max(pending.pause_s for pending in self._pending))
         return None
 
     async def _look_at_all(self) -> list[Entry | Marker | None]:

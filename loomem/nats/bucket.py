@@ -35,6 +35,8 @@ UNREACHABLE_S = 1.5
 """How long an operation that was not sent yet waits for a connection."""
 PAUSE_S = 0.05
 PAUSE_MAX_S = 1.0
+LAG_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+"""Pauses for a replica that lags behind a revision that is known to be there."""
 LOOKS = 8
 """Contradictions in a row (a write refused for a sequence that the read-back shows as the expected one: a replica that
 lags) before pausing longer."""
@@ -175,6 +177,10 @@ def check(change: Change) -> None:
         raise InvalidInput("A lifetime is at least one second.", field="ttl_s")
 
 
+def _revision(held: Entry | Marker | None) -> int:
+    return held.revision if held is not None else 0
+
+
 class Pending:
     """A write on its way: what is known about it so far."""
 
@@ -186,6 +192,12 @@ class Pending:
         """An attempt was made: look at the key before the next one."""
         self.unknown = False
         """An attempt ended in silence."""
+        self._lags = 0
+
+    @property
+    def pause_s(self) -> float:
+        """How long to wait before the next attempt, for the sake of a replica that lags."""
+        return LAG_S[self._lags - 1] if self._lags else 0.0
 
     def settle(self, held: Entry | Marker | None) -> int | None:
         """Return the revision of the change if it has happened, None if it has to be sent (again).
@@ -195,8 +207,12 @@ class Pending:
         change = self.change
         if held is not None and held.op == change.op:
             return held.revision
-        now = held.revision if held is not None else 0
+        now = _revision(held)
         if now == self.base:
+            return None
+        if now < self.base and self._lags < len(LAG_S):
+            # Older than what is expected: a replica that lags. Sending (again) is safe, and asks the one that decides.
+            self._lags += 1
             return None
         if self.unknown:
             raise Unavailable(
@@ -259,12 +275,19 @@ class KvBucket:
         self._ttl = self._ttl and not ttl
         self._atomic = self._atomic and not atomic
 
-    async def get(self, key: str) -> Entry | Marker | None:
+    async def get(self, key: str, *, at_least: int = 0) -> Entry | Marker | None:
         """Return what the key holds now, the marker that stands there, or None when it never held anything.
+
+        A replica may answer, and it may lag; see the port for `at_least`.
 
         Raises: InvalidInput, AccessDenied, Unavailable.
         """
         check_key(key)
+        for pause_s in LAG_S:
+            held = await persist(self._link, lambda: self.look_at(key))
+            if _revision(held) >= at_least:
+                return held
+            await asyncio.sleep(pause_s)
         return await persist(self._link, lambda: self.look_at(key))
 
     async def write(self, change: Change) -> int:
@@ -291,6 +314,7 @@ class KvBucket:
                 revision = pending.settle(await self.look_at(pending.change.key))
                 if revision is not None:
                     return revision
+                await asyncio.sleep(pending.pause_s)
             pending.look = True
             try:
                 return await self._publish(pending.change, pending.base)

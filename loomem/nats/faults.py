@@ -6,7 +6,9 @@ Two kinds of silence are told apart, because a writer must: `NoAnswer` (the requ
 
 from __future__ import annotations
 
+import asyncio
 import ssl
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -83,8 +85,24 @@ def server_fault(*, code: int, err_code: int, description: str) -> LoomError:
 
 
 @contextmanager
+def cancellable() -> Generator[None]:
+    """Let a cancellation through that the code inside swallows.
+
+    nats-py does while it waits for room in its buffer, and so does `asyncio.wait_for` of Python 3.11 when the awaited is
+    done in the same moment (pinned by test_nats_link); a timeout around it, or the end of a task group, is lost then.
+    """
+    task = asyncio.current_task()
+    before = task.cancelling() if task is not None else 0
+    try:
+        yield
+    finally:
+        if task is not None and task.cancelling() > before and not isinstance(sys.exception(), asyncio.CancelledError):
+            raise asyncio.CancelledError
+
+
+@contextmanager
 def translated(doing: str = "") -> Generator[None]:
-    """Turn what nats-py raises inside into the project's errors.
+    """Turn what nats-py raises inside into the project's errors, and let through the cancellations it swallows.
 
     Raises: whatever `translate` makes of it; other exceptions pass.
     """
@@ -92,7 +110,8 @@ def translated(doing: str = "") -> Generator[None]:
     from nats.errors import Error
 
     try:
-        yield
+        with cancellable():
+            yield
     except (Error, OSError) as error:
         raise translate(error, doing) from error
 
@@ -147,7 +166,10 @@ def _connection_fault(error: BaseException, doing: str) -> LoomError:
         case js.InvalidObjectNameError() | js.BadObjectMetaError() | js.LinkIsABucketError():
             return InvalidInput(f"Not valid for NATS{what}: {error}.")
         case errors.TimeoutError() | TimeoutError() | errors.StaleConnectionError() | errors.ConnectionClosedError():
-            return NoAnswer(retry_after_s=1.0)
+            text = (
+                f"The broker (NATS) does not answer{what}. Is it a NATS server that listens there?" if doing else None
+            )
+            return NoAnswer(text, retry_after_s=1.0)
         case _ if type(error) is errors.Error and "auth" in str(error).lower():
             # While connecting nats-py has no class for a refusal, only the server's words (pinned by test_nats_link).
             return AccessDenied(

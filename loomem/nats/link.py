@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 PAUSES_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.5)
 """Between attempts; the last one repeats. Each is varied by a quarter, so that clients do not come in step."""
 REQUEST_S = 2.0
+INSIST_S = 0.5
+"""After so long a cancellation is repeated."""
 LOST = "The connection to the broker (NATS) was lost."
 
 _DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]*)')
@@ -83,8 +85,10 @@ class Companion:
 
     async def stop(self, error: BaseException | None) -> None:
         """Cancel the task and wait for its end. Raises: what the task raised, as a group."""
-        if self._task is not None:
+        while self._task is not None and not self._task.done():
+            # More than once, in case a library underneath takes a cancellation for its own.
             self._task.cancel()
+            await asyncio.wait((self._task,), timeout=INSIST_S)
         # A cancellation may be the group's own way to end the body, so the group has to see it.
         cancelled = error if isinstance(error, asyncio.CancelledError) else None
         await self._group.__aexit__(type(cancelled) if cancelled else None, cancelled, None)
@@ -385,10 +389,6 @@ def _load_client() -> Any:
 async def _send(nc: LinkClient, subject: str, data: bytes, reply: str, headers: Mapping[str, str] | None) -> None:
     """Publish. Raises: InvalidInput (too large); errors of nats-py."""
     check_size(data, headers, nc.max_payload)
-    task = asyncio.current_task()
-    cancelled = task.cancelling() if task is not None else 0
-    # A copy of the headers: nats-py keeps and changes what it is given.
-    await nc.publish(subject, data, reply=reply, headers=dict(headers) if headers else None)
-    if task is not None and task.cancelling() > cancelled:
-        # nats-py swallows a cancellation while it waits for room in its buffer (pinned by test_nats_link).
-        raise asyncio.CancelledError
+    with faults.cancellable():
+        # A copy of the headers: nats-py keeps and changes what it is given.
+        await nc.publish(subject, data, reply=reply, headers=dict(headers) if headers else None)

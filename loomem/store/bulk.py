@@ -270,9 +270,10 @@ async def _chunk(
             outcomes.update(zip(chunk, await work.at_once(chunk), strict=True))
             return None, False
         except Unavailable as error:
-            # Whether the batch was taken is not known, and one by one would only wait as often as there are items.
-            outcomes.update(dict.fromkeys(chunk if not stop_on_error else chunk[:1], error))
-            return error, True
+            if not error.unsupported:
+                # Whether the batch was taken is not known, and one by one would only wait as often as there are items.
+                outcomes.update(dict.fromkeys(chunk if not stop_on_error else chunk[:1], error))
+                return error, True
         except LoomError:
             pass  # one of them; find out which
     failed = False

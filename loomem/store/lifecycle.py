@@ -31,7 +31,7 @@ async def edit(door: Door, ident: str, edit: plan.Edit, expected: int, notices: 
     CoreProtected, LimitExceeded, Unavailable.
     """
     row = await _own_row(door, ident)
-    held = await _held(door, row)
+    held = await _held(door, row, at_least=expected)
     if held.revision != expected:
         raise _overtaken(held, expected)
     memory = plan.edited(held.memory, edit, door.now_ms, door.limits)
@@ -41,8 +41,8 @@ async def edit(door: Door, ident: str, edit: plan.Edit, expected: int, notices: 
         else:  # into core, which has keys of its own
             written, notice = await move(door, held, memory)
             notices = [*notices, *([notice] if notice else [])]
-    except Conflict:
-        raise _overtaken(await _held(door, row), expected) from None
+    except Conflict as conflict:
+        raise _overtaken(await _held(door, row, at_least=_heard(conflict, held)), expected) from None
     return Updated(
         memory_id=memory.id,
         scope=str(memory.scope),
@@ -189,11 +189,16 @@ async def _own_private_row(door: Door, ident: str, done: str) -> Row:
     return rows[0]
 
 
-async def _held(door: Door, row: Row) -> Held:
-    held = await door.held(row)
+async def _held(door: Door, row: Row, *, at_least: int) -> Held:
+    held = await door.held(row, at_least=at_least)
     if held is None:
         raise NotFound("This memory was deleted in the meantime", memoryId=row.id)
     return held
+
+
+def _heard(conflict: Conflict, held: Held) -> int:
+    """Return which revision of what is held a conflict tells of; a move may have met it elsewhere."""
+    return conflict.actual if conflict.key == held.key else held.revision
 
 
 async def _decided(door: Door, row: Row, once: Callable[[Held], Awaitable[T]]) -> T:
@@ -202,9 +207,10 @@ async def _decided(door: Door, row: Row, once: Callable[[Held], Awaitable[T]]) -
         try:
             return await once(held)
         except Conflict as conflict:
+            now = await _held(door, row, at_least=_heard(conflict, held))
             if not left:
-                raise await _beaten(door, row, held) from conflict
-        held = await _held(door, row)
+                raise _beaten(row, held, now) from conflict
+        held = now
     raise AssertionError  # TRIES is at least one
 
 
@@ -220,14 +226,14 @@ async def _erase(door: Door, row: Row, *, force: bool) -> tuple[Category, Writte
         try:
             return last, await door.send(held.bucket, door.remove(held, Reason.FORGET))
         except Conflict as conflict:
+            heard = _heard(conflict, held)
             if not left:
                 raise _overtaken(held, held.revision) from conflict
-        held = await door.held(row)
+        held = await door.held(row, at_least=heard)
     return last, None
 
 
-async def _beaten(door: Door, row: Row, tried: Held) -> Conflict:
-    now = await _held(door, row)
+def _beaten(row: Row, tried: Held, now: Held) -> Conflict:
     if now.revision != tried.revision:
         return _overtaken(now, tried.revision)
     return Conflict(

@@ -1,15 +1,15 @@
 """Moves: a memory, or what is made of it, goes to another key and the old key is emptied.
 
-Within one bucket both happen in one atomic batch. Between two buckets the new one is written first and its operation id
-names the old one (`core.moves`): whoever finds it there with the old one still in place (the expiry worker does) may
-finish the move. Until then views show the newer of the two.
+Within one bucket both happen in one atomic batch, where the server has those. Else, and between two buckets, the new one
+is written first and its operation id names the old one (`core.moves`): whoever finds it there with the old one still in
+place (the expiry worker does) may finish the move. Until then views show the newer of the two.
 """
 
 from __future__ import annotations
 
 import logging
 
-from identity.errors import Conflict, LoomError
+from identity.errors import Conflict, LoomError, Unavailable
 from identity.ports import Reason
 from loomem.core.moves import Move
 from loomem.core.record import Memory
@@ -24,11 +24,15 @@ async def move(door: Door, source: Held, memory: Memory) -> tuple[Written, Notic
 
     Raises: Conflict (the source was changed, or the target is taken; nothing has moved), LimitExceeded, Unavailable.
     """
-    target = door.space_of(memory)
-    if target.bucket == source.bucket:
+    if door.space_of(memory).bucket == source.bucket:
         emptied = door.remove(source, Reason.MOVE)
-        written = await door.create_all(source.bucket, [memory], also=[emptied], leaves=source.memory.scope)
-        return written[0], None
+        try:
+            written = await door.create_all(source.bucket, [memory], also=[emptied], leaves=source.memory.scope)
+        except Unavailable as error:
+            if not error.unsupported:
+                raise
+        else:
+            return written[0], None
     way = Move(bucket=source.bucket, key=source.key, revision=source.revision, id=door.ids.op_id())
     new = await door.create(memory, op=way.op)
     try:

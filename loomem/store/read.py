@@ -56,7 +56,7 @@ async def recall(door: Door, query: Query, page: Page, at_least: Position | None
         total=answer.total,
         has_more=answer.more,
         cursor=make_cursor(query, answer.rows[-1]) if answer.more else None,
-        position=format_position(projection.position_of(query.scopes)),
+        position=format_position(projection.position_of(query.scopes or ALL_SCOPES)),
         corrupt=len(projection.records.corrupt(query.scopes)) or None,
     )
 

@@ -239,10 +239,13 @@ class Door:
             return rows
         raise unknown(ident)
 
-    async def held(self, row: Row) -> Held | None:
-        """Return what the bucket holds for a row now, or None when it is gone. Raises: Corrupt, Unavailable."""
+    async def held(self, row: Row, *, at_least: int = 0) -> Held | None:
+        """Return what the bucket holds for a row now (`at_least` as in the port), or None when it is gone.
+
+        Raises: Corrupt, Unavailable.
+        """
         bucket = row.place.bucket
-        entry = await (await self.bucket(bucket)).get(row.key)
+        entry = await (await self.bucket(bucket)).get(row.key, at_least=at_least)
         if entry is None or isinstance(entry, Marker):
             return None
         return Held(bucket, row.key, decode(entry.value), entry.revision)

@@ -21,6 +21,8 @@ from loomem.core.row import Place, Row, check_belongs, row_of
 _Shelves = dict[Category, dict[str, Row]]
 _Address = tuple[str, str]
 """Bucket and key."""
+FOLDED_LIMIT = 16_000_000
+"""Characters of folded content kept for search: all of some 10 000 memories; beyond it, search folds as it goes."""
 _SHARED_TAGS_LIMIT = 20_000
 """Sets of tags remembered for sharing between rows."""
 
@@ -40,6 +42,7 @@ class Records:
         self._corrupt: dict[_Address, tuple[Scope, str]] = {}
         self._forgotten: dict[str, set[Place]] = {}
         """Tokens of ids that somebody deleted from the caller's own places, for as long as their tombstones are known."""
+        self._folded_size = 0
         self._shared_tags: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     # --- folding ---
@@ -188,7 +191,8 @@ class Records:
         self._take(place, memory.id)
         if len(self._shared_tags) > _SHARED_TAGS_LIMIT:
             self._shared_tags.clear()
-        row = row_of(memory, place, revision, self._shared_tags)
+        folds = self._folded_size < FOLDED_LIMIT
+        row = row_of(memory, place, revision, self._shared_tags, folds=folds)
         if place.mine:
             self._settle(memory.id, row)
         else:
@@ -206,13 +210,24 @@ class Records:
                 self._drop(place, ident)
 
     def _take(self, place: Place, ident: str) -> None:
+        taken = None
         for rows in self._shelves[place].values():
-            if rows.pop(ident, None) is not None:
-                return
-        if (shadow := self._shadowed.get(place)) is not None and shadow.pop(ident, None) is not None and not shadow:
-            del self._shadowed[place]
+            if (taken := rows.pop(ident, None)) is not None:
+                break
+        else:
+            if (shadow := self._shadowed.get(place)) is not None:
+                taken = shadow.pop(ident, None)
+                if not shadow:
+                    del self._shadowed[place]
+        if taken is not None:
+            self._folded_size -= taken.folded_size
+
+    def _shadow(self, row: Row) -> None:
+        self._folded_size += row.folded_size
+        self._shadowed.setdefault(row.place, {})[row.memory.id] = row
 
     def _shelve(self, row: Row) -> None:
+        self._folded_size += row.folded_size
         self._shelves[row.place].setdefault(row.memory.category, {})[row.memory.id] = row
 
     def _settle(self, ident: str, row: Row | None = None) -> None:
@@ -228,7 +243,7 @@ class Records:
             if copy is newest:
                 self._shelve(copy)
             else:
-                self._shadowed.setdefault(copy.place, {})[ident] = copy
+                self._shadow(copy)
 
     def _each(self, places: Iterable[_Shelves], ident: str) -> Iterator[Row]:
         for by_category in places:

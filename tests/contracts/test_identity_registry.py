@@ -113,6 +113,7 @@ async def test_a_second_host_keeps_its_own_root(buckets: KvBuckets) -> None:
     assert (await record_at(buckets, "root") or {})["agentId"] == other
 
 
+@pytest.mark.requirement("deliver-4.warp")
 async def test_what_warp_said_of_this_host_stays_when_another_host_takes_its_record(buckets: KvBuckets) -> None:
     elsewhere = root_agent_id(HOST, "/elsewhere")
     await warp_writes(buckets, "root", agentId=elsewhere, hostname=HOST, projectPath="/elsewhere", createdAt="t")
@@ -124,6 +125,7 @@ async def test_what_warp_said_of_this_host_stays_when_another_host_takes_its_rec
     assert (await loaded(buckets, spec())).agent_id == elsewhere
 
 
+@pytest.mark.requirement("deliver-4.warp")
 async def test_an_override_that_warp_wrote_is_for_every_host(buckets: KvBuckets) -> None:
     await warp_writes(buckets, "root", agentId="everywhere", hostname="other", projectPath=PATH, createdAt="t")
     assert (await loaded(buckets, spec())).agent_id == "everywhere"

@@ -70,6 +70,7 @@ async def test_changing_a_key_that_holds_nothing_is_a_conflict(bucket: KvBucket)
 
 
 @pytest.mark.parametrize("reason", list(Reason))
+@pytest.mark.requirement("deliver-3.markers")
 async def test_a_removal_leaves_a_marker_with_its_reason(bucket: KvBucket, reason: Reason) -> None:
     revision = await bucket.write(put(KEY))
     change = remove(KEY, revision, reason=reason)
@@ -95,6 +96,7 @@ async def test_a_marker_is_no_revision_to_change(bucket: KvBucket) -> None:
     assert (raised.value.actual, raised.value.value) == (marker, None)
 
 
+@pytest.mark.requirement("deliver-3.markers")
 async def test_a_marker_of_another_program_is_a_marker(link: Link, bucket: KvBucket) -> None:
     await bucket.write(put(KEY))
     kv = await link.js.key_value(BUCKET)
@@ -105,6 +107,7 @@ async def test_a_marker_of_another_program_is_a_marker(link: Link, bucket: KvBuc
     await bucket.write(put(KEY, "again"))
 
 
+@pytest.mark.requirement("deliver-3.markers")
 async def test_an_expired_value_is_a_marker_that_says_so(link: Link, bucket: KvBucket) -> None:
     await bucket.write(put(KEY, ttl_s=1))
     kv = await link.js.key_value(BUCKET)
@@ -327,3 +330,48 @@ async def test_a_stream_that_takes_no_lifetimes_is_written_without(link: Link) -
     assert held.revision == revision
     await bucket.write(remove(KEY, revision))
     assert isinstance(await bucket.get(KEY), Marker)
+
+
+class Lagging(KvBucket):
+    """A bucket of a cluster of which the replica that answers lags, for the next so many reads."""
+
+    old: Entry | Marker | None = None
+    lags = 0
+
+    async def look_at(self, key: str) -> Entry | Marker | None:
+        if self.lags > 0:
+            self.lags -= 1
+            return self.old
+        return await super().look_at(key)
+
+
+@pytest.fixture
+async def lagging(bucket: KvBucket) -> Lagging:
+    return Lagging(bucket.link, bucket.name)
+
+
+async def test_a_reader_that_knows_a_revision_is_not_told_an_older_one(lagging: Lagging) -> None:
+    first = await lagging.write(put(KEY, "one"))
+    lagging.old = await lagging.get(KEY)
+    second = await lagging.write(put(KEY, "two", expected=first))
+    lagging.lags = 3
+
+    held = await lagging.get(KEY, at_least=second)
+
+    assert isinstance(held, Entry)
+    assert held.value == b"two"
+    unheard_of = await lagging.get(KEY, at_least=second + 1000)
+    assert unheard_of == held
+
+
+async def test_a_loser_is_told_of_the_winner_by_a_replica_that_lags(lagging: Lagging) -> None:
+    first = await lagging.write(put(KEY, "one"))
+    lagging.old = await lagging.get(KEY)
+    second = await lagging.write(put(KEY, "two", expected=first))
+    third = await lagging.write(put(KEY, "three", expected=second))
+    lagging.lags = 2
+
+    with pytest.raises(Conflict) as lost:
+        await lagging.write(put(KEY, "four", expected=second))
+
+    assert (lost.value.actual, lost.value.value) == (third, b"three")

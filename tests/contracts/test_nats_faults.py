@@ -105,7 +105,7 @@ ALL = [*classes(nats.errors), *classes(nats.js.errors)]
 
 
 @pytest.mark.parametrize("error_class", ALL, ids=lambda c: f"{c.__module__}.{c.__name__}")
-def test_every_error_of_the_library_has_a_meaning(error_class: type[Exception]) -> None:
+async def test_every_error_of_the_library_has_a_meaning(error_class: type[Exception]) -> None:
     codes = {"NotFoundError": 404, "ServiceUnavailableError": 503}
     error = error_class.__new__(error_class)
     for field, value in {
@@ -169,7 +169,7 @@ def test_what_goes_wrong_below_has_a_meaning(error: Exception, meant: type[LoomE
     assert type(translate(error, "connecting")) is meant
 
 
-def test_our_own_errors_and_strangers_pass() -> None:
+async def test_our_own_errors_and_strangers_pass() -> None:
     mine = Conflict(key="k", expected=1, actual=2)
     with pytest.raises(Conflict) as raised, translated():
         raise mine

@@ -157,6 +157,32 @@ async def test_a_caller_that_gives_up_is_let_go_even_when_nothing_can_be_sent(na
         assert {type(answer) for answer in answers} == {faults.NoAnswer}
 
 
+async def test_a_cancellation_in_the_moment_of_success_is_not_lost() -> None:
+    """`asyncio.wait_for` of Python 3.11, which nats-py uses everywhere, returns the result and forgets the cancellation."""
+
+    async def wait(done: asyncio.Future[None]) -> str:
+        with faults.cancellable():
+            await asyncio.wait_for(done, 10)
+        return "went on"
+
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    task = asyncio.ensure_future(wait(done))
+    await asyncio.sleep(0)
+    done.set_result(None)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_leaving_in_the_middle_of_an_attempt_ends_at_once(
+    nats_servers: Servers, certificates: Certificates
+) -> None:
+    server = nats_servers(tls=certificates, verify_clients=True)
+    for pause_s in (n / 500 for n in range(40)):
+        async with asyncio.timeout(5), fixed(endpoint_from(server.url, ca_file=str(certificates.ca))):
+            await asyncio.sleep(pause_s)
+
+
 # --- losing the connection ---
 
 

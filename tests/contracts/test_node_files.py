@@ -72,6 +72,7 @@ def test_a_state_of_another_time_is_no_state(files: NodeFiles) -> None:
     assert files.read_state() is None
 
 
+@pytest.mark.requirement("deliver-2.lock")
 async def test_a_lock_is_held_by_one_open_file_and_free_when_it_is_closed(files: NodeFiles) -> None:
     assert is_locked(files.lock) is False
     held = try_lock(files.lock)

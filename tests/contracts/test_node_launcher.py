@@ -129,6 +129,7 @@ async def test_two_homes_know_nothing_of_each_other(home: Path, tmp_path: Path) 
         await stop(other)
 
 
+@pytest.mark.requirement("deliver-2.private")
 async def test_folders_and_files_are_for_their_owner_alone_and_the_token_stands_in_no_log(home: Path) -> None:
     spec = node_spec(home)
     state = await ensure(spec)
@@ -182,6 +183,7 @@ async def test_a_node_inherits_nothing_of_its_starter(home: Path) -> None:
         os.close(leak_out)
 
 
+@pytest.mark.requirement("deliver-2.upgrade")
 async def test_a_newer_client_takes_over_and_an_older_one_does_not(home: Path) -> None:
     old = await ensure(node_spec(home, version="1.0.0"))
     new = await ensure(node_spec(home, version="1.1.0"))
@@ -193,6 +195,7 @@ async def test_a_newer_client_takes_over_and_an_older_one_does_not(home: Path) -
     assert await ensure(node_spec(home, version="1.0.0")) == new
 
 
+@pytest.mark.requirement("deliver-2.upgrade")
 async def test_clients_of_two_versions_at_once_agree_on_the_newer_node(home: Path) -> None:
     await ensure(node_spec(home, version="1.0.0"))
     versions = ("1.0.0", "2.0.0") * 5

@@ -200,6 +200,7 @@ async def test_a_node_asked_to_leave_leaves_in_order(home: Path, word: signal.Si
     assert "Traceback" not in log
 
 
+@pytest.mark.requirement("deliver-2.lock")
 async def test_a_second_node_by_hand_finds_the_store_held_and_goes(home: Path) -> None:
     spec = node_spec(home)
     state = await ensure(spec)

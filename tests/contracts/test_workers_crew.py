@@ -78,6 +78,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duty, "BACKOFF_S", (0.05,))
 
 
+@pytest.mark.requirement("deliver-3b.crew")
 async def test_buckets_are_found_at_the_start_and_when_they_come(nats_account: NatsAccount) -> None:
     trial = Trial()
     async with linked(nats_account.url) as link:
@@ -108,6 +109,7 @@ async def test_a_deleted_bucket_is_let_go_and_served_again_when_it_is_back(nats_
             await eventually(lambda: (BUCKET, "agents.A.m.2") in trial.seen)
 
 
+@pytest.mark.requirement("deliver-3b.crew")
 async def test_a_failure_is_written_down_and_wiped_out_by_success(nats_account: NatsAccount) -> None:
     reached = asyncio.Event()
     gate = asyncio.Event()
@@ -243,6 +245,7 @@ async def test_a_worker_does_no_more_at_once_than_it_may(nats_account: NatsAccou
             await eventually(lambda: len(trial.seen) == 8)
 
 
+@pytest.mark.requirement("deliver-3b.crew")
 async def test_leaving_takes_no_longer_than_it_may(nats_account: NatsAccount) -> None:
     async with linked(nats_account.url) as link:
         await put(await KvBuckets(link).open(BUCKET), "agents.A.m.1")

@@ -111,8 +111,8 @@ async def test_a_memory_that_changes_meanwhile_is_not_lost(
         def __init__(self, inner: Bucket) -> None:
             self._inner = inner
 
-        async def get(self, key: str) -> Entry | Marker | None:
-            return await self._inner.get(key)
+        async def get(self, key: str, *, at_least: int = 0) -> Entry | Marker | None:
+            return await self._inner.get(key, at_least=at_least)
 
         async def write(self, change: Change) -> int:
             if isinstance(change, Remove) and change.key.endswith("kept"):

@@ -228,3 +228,34 @@ async def test_bad_arguments_of_bulks_are_told_by_index(world: World) -> None:
         await me.remember_bulk(memories=[{"content": "x"}], atomic=True, progress=progress)
         assert (await me.remember_bulk(memories=[], atomic=True)).stored == 0
         assert told == ["1 of 1"]
+
+
+async def test_who_knows_a_revision_is_never_told_an_older_one_by_a_replica_that_lags(world: World) -> None:
+    async with world.enter() as me:
+        one = await me.remember(content="one", category="longterm")
+        bucket = await world.broker.open(project_bucket(agent().project_id))
+        old = await bucket.get(next(held.key for held in bucket.holds()))
+        two = await me.update(memory_id=one.memory_id, expected_revision=one.revision, content="two")
+        bucket.lagging = [old, old]
+        three = await me.update(memory_id=one.memory_id, expected_revision=two.revision, content="three")
+        bucket.lagging = [old, old]
+        with pytest.raises(Conflict) as lost:
+            await me.update(memory_id=one.memory_id, expected_revision=two.revision, content="four")
+    assert lost.value.details["currentRevision"] == three.revision
+    assert lost.value.details["current"]["content"] == "three"
+
+
+async def test_an_old_server_without_batches_serves_all_but_all_or_nothing(world: World) -> None:
+    world.broker.atomic = False
+    async with world.enter() as me:
+        done = await me.remember_bulk(memories=[{"content": f"{n}", "category": "longterm"} for n in range(5)])
+        assert done.stored == 5
+        with pytest.raises(Unavailable):
+            await me.remember_bulk(memories=[{"content": "a"}, {"content": "b"}], atomic=True)
+        shared = await me.share(memory_id=done.memory_ids[0])
+        assert shared.original_deleted
+        one = done.memory_ids[1]
+        await me.update(memory_id=one, expected_revision=done.revisions[1], category="core")
+        assert (await me.recall(categories=["core"])).private[0]["id"] == one
+        assert (await me.forget_bulk(memory_ids=done.memory_ids[1:], force=True)).deleted == 4
+        assert (await me.recall()).total == 1

@@ -113,12 +113,14 @@ def last_per_key(changes: list[Change]) -> list[Change]:
 
 
 @given(logs())
+@pytest.mark.requirement("lesson-3.23.rebuild")
 def test_the_view_is_the_fold_of_the_last_changes(log: list[Change]) -> None:
     # What a process that was there all the time sees is what one sees that starts now.
     assert seen(fold(log)) == seen(fold(last_per_key(log)))
 
 
 @given(logs(), st.randoms(use_true_random=False))
+@pytest.mark.requirement("lesson-3.23.rebuild")
 def test_the_buckets_may_interleave_as_they_like(log: list[Change], random: Any) -> None:
     queues = [[change for change in log if sight(change[0]) == row] for row in sights(ME)]
     mixed: list[Change] = []
@@ -149,6 +151,7 @@ def test_of_one_id_the_newest_own_copy_is_seen_and_strangers_hide_nothing(log: l
 
 
 @given(logs(), st.data())
+@pytest.mark.requirement("lesson-3.23.rebuild")
 def test_a_track_survives_repetition_and_starting_over(log: list[Change], data: st.DataObject) -> None:
     where = "team"
     told = [change for at, change in log if sight(at) == sight(where)]
@@ -306,7 +309,7 @@ async def test_a_wiped_store_does_not_hang_its_readers() -> None:
         assert (await me.recall()).total == 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.sampled_from(["remember", "core", "forget", "restart"]), max_size=30), st.integers(1, 4))
 def test_quotas_are_never_overshot(steps: list[str], limit: int) -> None:
     async def run() -> None:
@@ -335,3 +338,17 @@ def test_quotas_are_never_overshot(steps: list[str], limit: int) -> None:
         await engine.__aexit__(None, None, None)
 
     asyncio.run(run())
+
+
+def test_folded_contents_take_no_more_than_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loomem.views.records.FOLDED_LIMIT", 10)
+    texts = [("one", "ABCDEF"), ("two", "lower"), ("three", "GHIJKL"), ("four", "MNOPQR")]
+    changes = [("team", entry("team", ident, number + 1, content=text)) for number, (ident, text) in enumerate(texts)]
+    records = fold(changes)
+    kept = {row.id: row.folded for shelf in records.shelves() for row in shelf.rows}
+    assert kept == {"one": "abcdef", "two": "lower", "three": "ghijkl", "four": None}
+    for number, (ident, _) in enumerate(texts):
+        records.apply(sight("team"), marker("team", ident, 10 + number))
+    records.apply(sight("team"), entry("team", "five", 20, content="X" * 5))
+    records.apply(sight("team"), entry("team", "six", 21, content="Y" * 5))
+    assert all(row.folded is not None for shelf in records.shelves() for row in shelf.rows)

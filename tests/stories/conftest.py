@@ -82,6 +82,10 @@ class RawStore:
         kv = await self._js.key_value(bucket)
         return await kv.put(key, record if isinstance(record, bytes) else json.dumps(record).encode())
 
+    async def make(self, bucket: str) -> None:
+        """Make a bucket as other programs do."""
+        await self._js.create_key_value(bucket=bucket, history=1)  # pyright: ignore[reportUnknownMemberType]
+
     async def wipe(self) -> None:
         """Delete every bucket, as an operator may who starts anew."""
         for stream in await self._js.streams_info():

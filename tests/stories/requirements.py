@@ -167,20 +167,20 @@ transfer-40.category: The same id present under another category or scope is rep
 ISOLATION: Final = _read(
     "acceptance checks 41-45: isolation and identity",
     """
-? isolation-41.private: An agent never sees another agent's private memories.
-? isolation-41.personal: Another user's agents, and sub-agents, never see personal memories.
-? isolation-41.team: Agents of one project see its team memories, and agents of another project do not.
-? isolation-41.public: Public memories are seen everywhere.
+isolation-41.private: An agent never sees another agent's private memories.
+isolation-41.personal: Another user's agents, and sub-agents, never see personal memories.
+isolation-41.team: Agents of one project see its team memories, and agents of another project do not.
+isolation-41.public: Public memories are seen everywhere.
 isolation-42.vectors: Identities are derived as the published hash vectors say.
 isolation-42.stable: A sub-agent's id is the same whether or not Warp registered it first.
-? isolation-43.read: A sub-agent recalls its parent's recent, tasks and longterm, and never its core, private or personal.
+isolation-43.read: A sub-agent recalls its parent's recent, tasks and longterm, and never its core, private or personal.
 isolation-43.change: A sub-agent cannot forget, commit or share its parent's memories.
-? isolation-43.create: A sub-agent creates its own private, personal, team and public memories.
+isolation-43.create: A sub-agent creates its own private, personal, team and public memories.
 isolation-44.wait: Without a reachable identity store the ten documented attempts wait n times 100 ms, 5.5 s in all, then read a last time.
 isolation-44.absent: An absent identity record is an answer: the same derivation enrols it at once; in Warp mode it is a clear error to the client instead of an exit.
 isolation-44.host: A second host with the same project keeps its own root.
 isolation-44.override: An agent id given by the environment is not sticky: without it the derived id returns.
-? isolation-45: A core memory stored in one project is recalled in another project of the same user.
+isolation-45: A core memory stored in one project is recalled in another project of the same user.
 """,
 )
 
@@ -289,7 +289,7 @@ lesson-3.2: Twenty servers started together over one store can all write.
 lesson-3.5.gone: A forgotten memory is gone from get and recall in every process within a second, and still after its view is rebuilt.
 lesson-3.5.import: An older export does not bring a forgotten memory back, unless overwriteExisting says so.
 lesson-3.5.reconnect: A process that was away when a memory was forgotten does not show it after it reconnects.
-? lesson-3.7: Over every verb, error texts and counts included, no agent sees what the visibility table denies it, in fuzzed calls.
+lesson-3.7: Over every verb, error texts and counts included, no agent sees what the visibility table denies it, in fuzzed calls.
 lesson-3.8.orphans: Killing the parent with SIGKILL leaves no server behind.
 lesson-3.8.memory: The memory of a server at 10000 records is bounded and printed by the benchmark.
 lesson-3.11: The server answers initialize and tools/list before it connects, starts a node or folds a log.
@@ -298,11 +298,11 @@ lesson-3.13.flat: Every tool's schema is a flat object: no anyOf, oneOf or allOf
 lesson-3.13.string: A JSON string is accepted where an array or object is expected.
 lesson-3.15.locale: Text is UTF-8 on stdin, stdout, stderr and in files whatever the locale.
 lesson-3.15.input: Lone surrogates and NUL in any input give a clear error and never a crash.
-? lesson-3.17.stored: Stored times are aware UTC; a naive date is read in the stated zone.
-? lesson-3.17.zones: The time-related tests pass under TZ=Asia/Kolkata and TZ=America/New_York.
-? lesson-3.22.promote: A sub-agent's private memories stay its own until it shares them.
+lesson-3.17.stored: Stored times are aware UTC; a naive date is read in the stated zone.
+lesson-3.17.zones: The time-related tests pass under TZ=Asia/Kolkata and TZ=America/New_York.
+lesson-3.22.promote: A sub-agent's private memories stay its own until it shares them.
 lesson-3.23.version: A record carries its schema version, and one of an unknown version is counted and reported, never guessed at.
-? lesson-3.23.rebuild: A view is rebuilt from the log and equals the fold of it under restarts, duplicates and any interleaving.
+lesson-3.23.rebuild: A view is rebuilt from the log and equals the fold of it under restarts, duplicates and any interleaving.
 """,
 )
 
@@ -312,24 +312,24 @@ DELIVER: Final = _read(
 deliver-1.wheel: The built wheel installs in a fresh environment and runs.
 deliver-1.layers: The rooms import only in the direction of the architecture.
 deliver-2.start: The first process that finds no node starts one, detached, and every process of that user connects to it.
-? deliver-2.private: The state directory is of mode 0700 and the token's file of mode 0600.
-? deliver-2.lock: Two nodes never serve one store: the lock is held by the child too.
+deliver-2.private: The state directory is of mode 0700 and the token's file of mode 0600.
+deliver-2.lock: Two nodes never serve one store: the lock is held by the child too.
 deliver-2.idle: The node leaves when no client has been there for the idle time, and starts again when one comes.
 deliver-2.commands: node start, stop, status and logs do what they say.
 deliver-2.killed: A node killed with SIGKILL takes its nats-server with it, and servers resume on a new one without a call of the user.
-? deliver-2.upgrade: A client newer than the node asks it to drain and takes over.
-? deliver-2.faults: An unwritable state directory, a taken port and a corrupt store each give an error that says what to do.
+deliver-2.upgrade: A client newer than the node asks it to drain and takes over.
+deliver-2.faults: An unwritable state directory, a taken port and a corrupt store each give an error that says what to do.
 deliver-2.shared: nats-server.conf at the root passes nats-server -t and serves the tools.
 deliver-3.cas: Every write is a compare-and-set with an operation id; a write whose answer was lost is read back and not doubled.
 deliver-3.ttl: The server erases by TTL, and editing a record keeps its expiry.
-? deliver-3.markers: Markers of deletion, purge and expiry are told from values.
+deliver-3.markers: Markers of deletion, purge and expiry are told from values.
 deliver-3.atomic: Changes of several keys in one bucket are one atomic batch.
 deliver-3.permissions: The per-agent broker permissions suffice for a server whose buckets an operator has created.
 deliver-3b.expire: The expiry worker erases expired records on a server without per-message TTL.
 deliver-3b.evict: The expiry worker evicts the oldest recent and tasks beyond their limits.
 deliver-3b.moves: The expiry worker finishes an interrupted move.
-? deliver-3b.crew: The crew finds new buckets, drains at its end, records failures and shows itself in health.
-? deliver-4.warp: Warp's records are honoured when they are of our host or meant for every machine.
+deliver-3b.crew: The crew finds new buckets, drains at its end, records failures and shows itself in health.
+deliver-4.warp: Warp's records are honoured when they are of our host or meant for every machine.
 deliver-4.enrol: Our own identity records are made once per host and overwrite nobody's.
 deliver-4.git: projectIdFrom git gives every clone of one remote the same project.
 deliver-5.tools: The sixteen tools are listed with an output schema and annotations.

@@ -440,6 +440,7 @@ async def test_every_view_is_the_fold_of_the_buckets(agents: Agents, raw: RawSto
 async def test_recall_asks_the_broker_nothing(agents: Agents, raw: RawStore) -> None:
     me = await agents()
     ident = await remember(me, "mine")
+    await everything(me)  # every view is open now
     async with raw.listening() as heard:
         for _ in range(3):
             assert set(await everything(me)) == {ident}

@@ -28,15 +28,14 @@ WRITES_MAX = 12
 @pytest.mark.timeout(900)
 @pytest.mark.requirement("shown-kill", "deliver-2.killed")
 async def test_kills_in_any_order_lose_nothing_and_leave_nothing_running(
-    tmp_path: Path, long_form: bool, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, long_form: bool, tell: Callable[[str], None]
 ) -> None:
     seed = int(os.environ.get("PATTERN_SEED") or secrets.randbelow(10**6))
     rounds = 20 if long_form else 3
     chance = random.Random(seed)
     ledger = Ledger()
     orders: list[str] = []
-    with capsys.disabled():
-        print(f"\ncrash rounds: PATTERN_SEED={seed}", flush=True)  # noqa: T201 - how to repeat it
+    tell(f"crash rounds: PATTERN_SEED={seed}")
     async with machine(tmp_path, PATTERN_NODE_IDLE_S=IDLE_S) as here:
         for number in range(rounds):
             server = await here.server()
@@ -47,12 +46,8 @@ async def test_kills_in_any_order_lose_nothing_and_leave_nothing_running(
 
         server = await here.server()
         await server.healthy()
-        unacknowledged = ledger.check(await server.all_memories())
-        with capsys.disabled():
-            print(  # noqa: T201 - a proof tells its numbers
-                f"{rounds} rounds: {', '.join(orders)}; {len(ledger.acknowledged)} writes acknowledged, 0 lost, 0 doubled, "
-                f"{unacknowledged} stand without an acknowledgement"
-            )
+        ledger.check(await server.all_memories())
+        tell(f"{rounds} rounds ({', '.join(orders)}): {ledger}")
 
 
 async def _round(here: Machine, server: Server, ledger: Ledger, chance: random.Random, label: str) -> str:

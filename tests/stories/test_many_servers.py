@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,7 @@ SERVERS = 20
 
 @pytest.mark.timeout(300)
 @pytest.mark.requirement("lesson-3.2", "deliver-2.start", "store-49.create")
-async def test_twenty_servers_started_together_can_all_write(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_twenty_servers_started_together_can_all_write(tmp_path: Path, tell: Callable[[str], None]) -> None:
     async with machine(tmp_path) as here:
 
         async def start_and_write(number: int) -> tuple[Server, str]:
@@ -34,5 +33,4 @@ async def test_twenty_servers_started_together_can_all_write(
         for server, _ in started:
             seen = await server.call("recall-context", limit=200, atLeast=newest)
             assert sorted(contents(seen["private"])) == wanted
-        with capsys.disabled():
-            print(f"\n{SERVERS} servers started and wrote within {took.seconds:.1f} s; one node")  # noqa: T201
+        tell(f"{SERVERS} servers started and wrote within {took.seconds:.1f} s; one node")

@@ -28,6 +28,8 @@ class Ledger:
         self.unknown: set[str] = set()
         """Contents whose write ended without an acknowledgement: they may stand, once."""
         self.faults: Counter[str] = Counter()
+        self.unasked = 0
+        """Memories that stood at the last check without an acknowledgement."""
         self.done = 0
         """Calls acknowledged, of any kind."""
         self._moved = asyncio.Condition()
@@ -78,10 +80,10 @@ class Ledger:
         async with self._moved:
             await self._moved.wait_for(lambda: self.done >= done or not self._writing)
 
-    def check(self, memories: Sequence[Json], *, besides: Sequence[str] = ()) -> int:
+    def check(self, memories: Sequence[Json], *, besides: Sequence[str] = ()) -> None:
         """Compare with everything a server shows: nothing acknowledged is lost, nothing stands twice or unasked for.
 
-        Return how many stand that were not acknowledged. `besides` are ids that this ledger does not keep.
+        `besides` are ids that this ledger does not keep.
         """
         kept = [memory for memory in memories if memory["id"] not in besides]
         by_id = {memory["id"]: memory["content"] for memory in kept}
@@ -92,7 +94,14 @@ class Ledger:
         assert len(by_id) == len(kept), "an id stands twice"
         strange = set(contents(kept)) - set(self.acknowledged.values()) - self.unknown
         assert not strange, f"{len(strange)} were never asked for, such as {list(strange)[:3]}"
-        return len(kept) - len(self.acknowledged)
+        self.unasked = len(kept) - len(self.acknowledged)
+
+    def __str__(self) -> str:
+        """Tell the counts, after a check."""
+        return (
+            f"{len(self.acknowledged)} writes acknowledged, 0 lost, 0 doubled, {self.unasked} stand without an "
+            f"acknowledgement; {self.faults.total()} calls failed"
+        )
 
 
 class Contest:
@@ -176,3 +185,10 @@ class Contest:
             assert self.acknowledged.get(revision, said) == said, (
                 "a loser was told another content than that revision's"
             )
+
+    def __str__(self) -> str:
+        """Tell the counts, after a check."""
+        return (
+            f"{len(self.acknowledged)} changes acknowledged, {self.changes} stand ({len(self.found)} of them without an "
+            f"acknowledgement), {len(self.shown)} losers told what stands; {self.faults.total()} calls failed"
+        )
