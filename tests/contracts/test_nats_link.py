@@ -281,6 +281,7 @@ async def test_an_absent_broker_says_what_to_do_within_two_seconds() -> None:
     text = await refusal(endpoint_from("nats://127.0.0.1:1"), within_s=0.5)
     for word in ("127.0.0.1:1", "NATS_URL", "pattern-memory doctor"):
         assert word in text
+    assert text.count("pattern-memory doctor") == 1
 
 
 async def test_wrong_credentials_are_said_at_once_and_not_shown(
