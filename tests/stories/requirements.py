@@ -187,13 +187,13 @@ isolation-45: A core memory stored in one project is recalled in another project
 SCANNER: Final = _read(
     "acceptance check 46: scanner",
     """
-? scanner-46.types: Each of the ten kinds fires on its sample in each creating tool, the record is stored, and the result carries the warnings.
-? scanner-46.missed: JSON-quoted passwords, bearer headers, database URLs and the tokens of Stripe, Slack, OpenAI, Anthropic, Google, GitHub and AWS are found, as are PGP and encrypted private keys.
-? scanner-46.off: PATTERN_CONTENT_SCANNING=false and PATTERN_DISABLE_CONTENT_SCAN=true silence the scanner.
-? scanner-46.logs: A secret never stands whole in the logs.
-? scanner-46.clean: The clean samples raise no warning.
-? scanner-46.paths: Tags, metadata, imports, updates and committed content are scanned like content.
-? scanner-46.policy: Policy redact stores the text without the secret and says what kind was redacted; policy block stores nothing and names kinds, not values.
+scanner-46.types: Each of the ten kinds fires on its sample in each creating tool, the record is stored, and the result carries the warnings.
+scanner-46.missed: JSON-quoted passwords, bearer headers, database URLs and the tokens of Stripe, Slack, OpenAI, Anthropic, Google, GitHub and AWS are found, as are PGP and encrypted private keys.
+scanner-46.off: PATTERN_CONTENT_SCANNING=false and PATTERN_DISABLE_CONTENT_SCAN=true silence the scanner.
+scanner-46.logs: A secret never stands whole in the logs.
+scanner-46.clean: The clean samples raise no warning.
+scanner-46.paths: Tags, metadata, imports, updates and committed content are scanned like content.
+scanner-46.policy: Policy redact stores the text without the secret and says what kind was redacted; policy block stores nothing and names kinds, not values.
 """,
 )
 
