@@ -272,7 +272,7 @@ scenario-26: TCP and TLS. <- config-47.tls config-47.files
 scenario-27: WebSocket, and frames near 32 KB.
 scenario-28: Authentication and its precedence. <- config-47.environment config-47.url config-47.mixed
 scenario-29: Routing to buckets, and persistence across restarts. <- store-49.routing store-49.restart
-? scenario-30: Fifty invalid inputs over all tools, each with a code, the field and what is allowed, and nothing changed.
+scenario-30: Fifty invalid inputs over all tools, each with a code, the field and what is allowed, and nothing changed.
 scenario-31: Missing ids, delete and then import. <- lifecycle-28.unknown lifecycle-30.unknown lifecycle-31.malformed lesson-3.5.import
 scenario-32: An outage before, during and after a call, a kill amid a bulk write, a flapping connection.
 scenario-33: Access control, the bulk tools included.
@@ -362,7 +362,7 @@ shown-credentials: The tool suite passes under per-agent broker credentials, and
 shown-clients: The SDK's in-memory and stdio clients list and call every tool, in both eras of the protocol.
 shown-schemas: A strict schema grader passes every tool's schemas.
 shown-cluster: A killed node of a cluster of three loses no acknowledged write.
-? shown-input: Bad input of every kind gets an error naming the field and what is allowed, and changes nothing.
+shown-input: Bad input of every kind gets an error naming the field and what is allowed, and changes nothing.
 """,
 )
 
