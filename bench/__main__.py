@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from bench import processes, reads, writes
+from bench import processes, reads, text, writes
 from bench.report import ROOT, Effort, Row, environment, table, to_json
 
 Benchmark = Callable[[Effort], Awaitable[list[Row]]]
@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "visible": reads.visible,
     "start": processes.start,
     "views": processes.views,
+    "text": text.text,
 }
 SIZES = (1_000, 10_000, 100_000)
 QUICK = 0.1

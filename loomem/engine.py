@@ -210,7 +210,7 @@ class Engine:
             try:
                 idents.append(check.clean_id(raw, self.limits))
             except InvalidInput as error:
-                shown = raw.encode("utf-8", "replace").decode() if isinstance(raw, str) else check.kind_of(raw)
+                shown = check.shown_id(raw, self.limits)
                 idents.append(ItemError(memory_id=shown, error=error.message))
         return await bulk.forget_all(self._door, idents, stop_on_error=stop, force=forced, progress=progress)
 

@@ -107,6 +107,13 @@ def clean_id(text: object, limits: Limits, *, field: str = "memoryId") -> str:
     return text
 
 
+def shown_id(text: object, limits: Limits) -> str:
+    """Return what may be shown of what was given as an id and is none."""
+    if not isinstance(text, str):
+        return kind_of(text)
+    return text[: limits.id_chars].encode("utf-8", "replace").decode()
+
+
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 
 
@@ -191,7 +198,7 @@ def clean_integer(field: str, value: object, *, low: int, high: int) -> int:
     """Return a whole number within bounds. Raises: InvalidInput."""
     whole = whole_number(value)
     if whole is None or not low <= whole <= high:
-        shown = whole if whole is not None else kind_of(value)
+        shown = kind_of(value) if whole is None else whole if abs(whole) < 10**20 else "one of more than 20 digits"
         raise InvalidInput(f"{field} must be a whole number from {low} to {high}, not {shown}", field=field)
     return whole
 

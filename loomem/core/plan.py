@@ -212,6 +212,9 @@ def _expiry(category: Category, ttl_s: int | None, now_ms: int, limits: Limits) 
 
 
 def _later(memory: Memory, now_ms: int) -> str:
-    """Return the time of a change: now, yet later than the last one, so that the newest of two copies is always known."""
+    """Return the time of a change: now, yet later than the last one, so that the newest of two copies is always known.
+
+    Nothing is later than the end of time, which only an import can have brought.
+    """
     last = stored_millis(memory.updated_at)
     return text_of(now_ms if last is None else max(now_ms, last + 1))

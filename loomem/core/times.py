@@ -9,6 +9,10 @@ from identity.errors import InvalidInput
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+LAST_MS = 253_402_300_799_999
+"""The last moment that can be said, at the end of the year 9999."""
+
+
 def iso(moment: datetime) -> str:
     """Return an aware moment as `2026-01-02T03:04:05.678Z`."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -48,8 +52,8 @@ def stored_millis(text: str | None) -> int | None:
 
 
 def moment_of(ms: int) -> datetime:
-    """Return the aware moment of milliseconds since 1970, UTC."""
-    return EPOCH + timedelta(milliseconds=ms)
+    """Return the aware moment of milliseconds since 1970, UTC; what is later than the last one is the last one."""
+    return EPOCH + timedelta(milliseconds=min(ms, LAST_MS))
 
 
 def date_argument(field: str, text: object, zone: tzinfo) -> int:

@@ -31,6 +31,9 @@ KEY_BYTES = 512
 MARKER_LIFE_S = 7 * 86_400
 """How long a marker stays. Whoever was away longer must read everything again (`follow`)."""
 
+LIFE_MAX_S = 9_000_000_000
+"""A longer life (285 years) is one without an end: the server counts it in nanoseconds, and refuses what does not fit."""
+
 PATIENCE_S = 15.0
 """How long an operation is tried again while the broker fails over; the caller's own deadline comes first."""
 UNREACHABLE_S = 1.5
@@ -175,7 +178,7 @@ def headers_of(change: Change, base: int, *, ttl: bool) -> dict[str, str]:
         headers |= {"KV-Operation": "PURGE", "Nats-Rollup": "sub", REASON: change.reason}
     if ttl:
         life = change.ttl_s if isinstance(change, Put) else change.ttl_s or MARKER_LIFE_S
-        if life is not None:
+        if life is not None and life <= LIFE_MAX_S:
             # An edit has to say it again, or the value stays for ever (pinned by test_nats_bucket).
             headers["Nats-TTL"] = f"{life}s"
     return headers

@@ -180,9 +180,11 @@ def _connection_fault(error: BaseException, doing: str) -> LoomError:
 
 
 def _tls_reason(error: ssl.SSLError) -> str:
+    # aiohttp wraps what TLS raised in classes of its own, which say less.
+    inner: object = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
     if isinstance(error, ssl.SSLCertVerificationError):
-        return getattr(error, "verify_message", "") or "the certificate is not trusted"
-    return (error.reason or "handshake refused").lower().replace("_", " ")
+        return getattr(inner, "verify_message", "") or "the certificate is not trusted"
+    return (getattr(inner, "reason", None) or "handshake refused").lower().replace("_", " ")
 
 
 def _plain(error: BaseException) -> str:

@@ -372,7 +372,7 @@ class Link:
 
     def _unavailable(self) -> faults.NotConnected:
         where = f" at {self._shown}" if self._shown else ""
-        why = self._trouble or "It has not answered yet."
+        why = (self._trouble or "It has not answered yet.").removesuffix(faults.DOCTOR).rstrip()
         return faults.NotConnected(
             f"The memory broker (NATS){where} is not connected. {why} Check that it runs and NATS_URL points to it; "
             f"{faults.DOCTOR} Connecting goes on by itself.",

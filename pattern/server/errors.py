@@ -19,6 +19,9 @@ from identity.errors import InvalidInput, LoomError, Unavailable
 
 log = logging.getLogger(__name__)
 
+NAME_CHARS = 100
+"""How much of a name that is none is said back."""
+
 
 class Failure(msgspec.Struct, frozen=True):
     """What every tool answers when it cannot do what was asked."""
@@ -42,7 +45,8 @@ def failure(error: Exception, *, tool: str, deadline_s: float) -> CallToolResult
 
 def unknown_tool(name: str) -> CallToolResult:
     """Return the answer for a tool that does not exist, worded as the SDK words it."""
-    return CallToolResult(content=[TextContent(type="text", text=_printable(f"Unknown tool: {name}"))], is_error=True)
+    text = _printable(f"Unknown tool: {name[:NAME_CHARS]}")
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
 def _known(error: Exception, tool: str, deadline_s: float) -> LoomError:

@@ -22,6 +22,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    INVALID_REQUEST,
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
@@ -39,6 +40,8 @@ log = logging.getLogger(__name__)
 
 LINE_BYTES = 64 * 1024 * 1024
 """Longest message that is read: a bulk of a thousand memories of the largest size fits, escaped."""
+
+ID_DIGITS = 1000
 
 DRAIN_S = 1.0
 """How long requests that were sent before the end of stdin may still take."""
@@ -103,7 +106,7 @@ async def _read(
                         unanswered.asked(message)
                         await incoming.send(SessionMessage(message))
                     elif line.strip():
-                        await outgoing.send(SessionMessage(_unreadable()))
+                        await outgoing.send(SessionMessage(_unreadable(line)))
             end_within(DRAIN_S + GRACE_S / 2)
             await unanswered.settle()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -154,8 +157,27 @@ def _message(line: bytes) -> JSONRPCMessage | None:
     return message
 
 
-def _unreadable() -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=PARSE_ERROR, message="Not a JSON-RPC message"))
+def _unreadable(line: bytes) -> JSONRPCError:
+    """Return the answer to a line that is no message; who waits for the answer to an id that can be read gets it."""
+    ident = _asked_as(line)
+    if ident is None:
+        return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=PARSE_ERROR, message="Not a JSON-RPC message"))
+    return JSONRPCError(jsonrpc="2.0", id=ident, error=ErrorData(code=INVALID_REQUEST, message="Not a valid request"))
+
+
+def _asked_as(line: bytes) -> RequestId | None:
+    """Return the id of what looks like a request, None if nothing does or its id is none."""
+    try:
+        value: Any = json.loads(line.decode("utf-8", "surrogateescape"), parse_int=_short_integer)
+        ident = value["id"] if "method" in value else None
+        return ident if type(ident) is int or (type(ident) is str and ident.encode()) else None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _short_integer(digits: str) -> int | None:
+    """Return an integer; Python refuses to read a very long one, and no id is."""
+    return int(digits) if len(digits) < ID_DIGITS else None
 
 
 async def _lines(stdin: BinaryIO, *, one_socket: bool) -> AsyncGenerator[bytes, None]:

@@ -9,7 +9,7 @@
 - `determinism`: a clock that stands still (`ManualClock`) and ids that count (`SequentialIds`).
 - `plugin`: the pytest fixtures made of these; `installed` loads it where its extra is there.
 
-Deliberately absent: any double of the broker or of the engine. A server starts in 30 ms; there is nothing to fake.
+Deliberately absent: any double of the broker or of the engine. A real server starts at once; there is nothing to fake.
 """
 
 from pattern.testing.accounts import AccountPool, NatsAccount

@@ -222,6 +222,12 @@ async def fill(bucket: KvBucket, size_bytes: int) -> None:
         await bucket.write(put(f"agents.A.m.full{number}", b"x" * 1000))
 
 
+async def test_a_life_of_any_length_is_one(bucket: KvBucket) -> None:
+    for number, life_s in enumerate((9_000_000_000, 9_000_000_001, 250_000_000_000, 10**30)):
+        change = put(f"agents.A.m.long{number}", "x", ttl_s=life_s)
+        assert await bucket.write(change)
+
+
 async def test_a_full_bucket_is_a_limit_and_removal_still_works(link: Link, bucket: KvBucket) -> None:
     revision = await bucket.write(put(KEY, b"x" * 1000))
     config = (await call(link, f"STREAM.INFO.KV_{BUCKET}"))["config"]

@@ -281,6 +281,7 @@ async def test_an_absent_broker_says_what_to_do_within_two_seconds() -> None:
     text = await refusal(endpoint_from("nats://127.0.0.1:1"), within_s=0.5)
     for word in ("127.0.0.1:1", "NATS_URL", "pattern-memory doctor"):
         assert word in text
+    assert text.count("pattern-memory doctor") == 1
 
 
 async def test_wrong_credentials_are_said_at_once_and_not_shown(
@@ -484,7 +485,14 @@ async def test_an_encrypted_websocket_address_connects(nats_servers: Servers, ce
     async with fixed(endpoint_from(server.websocket_url, ca_file=str(certificates.ca))) as link:
         await link.ready(5)
         assert b"account_info" in (await link.request("$JS.API.INFO")).data
-    await refusal(endpoint_from(server.websocket_url), within_s=2)
+    assert "TLS" in await refusal(endpoint_from(server.websocket_url), within_s=2)
+
+
+@WARNS
+async def test_an_encrypted_websocket_address_of_a_broker_without_tls_says_so(nats_servers: Servers) -> None:
+    server = nats_servers(websocket=True)
+    url = server.websocket_url.replace("ws://", "wss://")
+    assert "wrong version number" in await refusal(endpoint_from(url), within_s=2)
 
 
 async def test_without_its_library_a_websocket_address_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -327,6 +327,17 @@ async def test_the_status_tells_everything_but_secrets(home: Path) -> None:
     assert "event=broker_ready" in logs(spec)
 
 
+@pytest.mark.requirement("deliver-2.durable")
+async def test_the_broker_syncs_every_write_and_listens_on_loopback_alone(home: Path) -> None:
+    state = await ensure(node_spec(home))
+    config = NodeFiles.of(node_spec(home)).config
+    command = await asyncio.to_thread(Path(f"/proc/{state.server_pid}/cmdline").read_bytes)
+    assert os.fsencode(config) in command.split(b"\0")
+    assert {"sync_interval: always", 'host: "127.0.0.1"'} <= {
+        line.strip() for line in config.read_text("utf-8").splitlines()
+    }
+
+
 async def test_a_node_for_a_broker_of_ones_own_has_workers_and_no_server(home: Path, tmp_path: Path) -> None:
     own = node_spec(home)
     endpoint = await embedded_endpoint(own)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -198,6 +199,17 @@ async def test_a_node_asked_to_leave_leaves_in_order(home: Path, word: signal.Si
     assert "event=node_left" in log
     assert "Server Exiting" in log
     assert "Traceback" not in log
+
+
+@pytest.mark.requirement("deliver-2.lock")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows what another process has open")
+async def test_the_server_holds_the_lock_of_the_store_too(home: Path) -> None:
+    spec = node_spec(home)
+    state = await ensure(spec)
+    lock = str(NodeFiles.of(spec).lock)
+    for pid in (state.pid, state.server_pid):
+        opened = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+        assert lock in opened, pid
 
 
 @pytest.mark.requirement("deliver-2.lock")

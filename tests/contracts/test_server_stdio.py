@@ -68,8 +68,6 @@ async def answers(reading: BinaryIO, count: int) -> list[dict[str, Any]]:
         b"5",
         b'{"jsonrpc":"2.0","id":1}',
         b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}',
-        b'{"jsonrpc":"2.0","id":1,"method":"\\udfff"}',
-        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"progressToken":"\\ud800"}}}',
         b"\xff\xfe\x00",
         b"[" * 5000,
     ],
@@ -84,6 +82,31 @@ async def test_a_line_that_is_no_message_is_answered_and_the_next_one_is_heard(
             client_out.close()
     assert (unreadable["id"], unreadable["error"]["code"]) == (None, -32700)
     assert pong == {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b'"method":5',
+        b'"method":"\\udfff"',
+        b'"method":"ping","params":[1]',
+        b'"method":"ping","params":{"_meta":{"progressToken":"\\ud800"}}',
+        b'"method":"tools/call","params":{"name":"\\ud800"}',
+        b'"method":"tools/call","params":{"name":"update-memory","arguments":{"expectedRevision":'
+        + b"9" * 5000
+        + b"}}",
+    ],
+)
+@pytest.mark.parametrize("ident", [7, "seven"])
+async def test_who_waits_for_the_answer_to_a_request_that_is_none_gets_it(
+    server: Server[Any], rest: bytes, ident: int | str
+) -> None:
+    with pipe() as (stdin, client_out), pipe() as (client_in, stdout):
+        async with serving(server, stdin, stdout):
+            client_out.write(b'{"jsonrpc":"2.0","id":' + json.dumps(ident).encode() + b"," + rest + b"}\n")
+            [answer] = await answers(client_in, 1)
+            client_out.close()
+    assert (answer["id"], answer["error"]["code"]) == (ident, -32600)
 
 
 async def test_a_line_beyond_the_limit_is_answered_too(server: Server[Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,6 +265,15 @@ def test_a_change_is_later_than_the_last_one(memory: Memory, now_ms: int) -> Non
     assert changed == max(now_ms, before + 1)
 
 
+def test_nothing_is_later_than_the_end_of_time() -> None:
+    last = "9999-12-31T23:59:59.999Z"
+    memory = msgspec.structs.replace(Memory(**_REQUIRED), updated_at=last)
+    assert plan.edited(memory, plan.Edit(content="new"), 0, LIMITS).updated_at == last
+    patient = Limits(ttl_recent_s=10**12)
+    draft = plan.Draft(scope=Scope.PRIVATE, category=Category.RECENT, content="x")
+    assert plan.created(draft, agent(), "i", 0, patient).expires_at == last
+
+
 @given(st.integers(1, 10**6), st.integers(0, 10**6))
 def test_the_server_erases_a_grace_after_the_end(ttl_s: int, passed_ms: int) -> None:
     draft = plan.Draft(scope=Scope.PRIVATE, category=Category.LONGTERM, content="x", ttl_s=ttl_s)
@@ -279,3 +288,12 @@ def test_the_server_erases_a_grace_after_the_end(ttl_s: int, passed_ms: int) -> 
 @pytest.mark.parametrize(("asked", "kind"), [(None, "learnings"), ("decisions", "decisions")])
 def test_a_share_has_a_team_category(asked: object, kind: str) -> None:
     assert plan.share_category(asked) == kind
+
+
+def test_no_refusal_is_longer_than_it_helps() -> None:
+    for huge in (10**4000, -(10**5000), 1e300):
+        with pytest.raises(InvalidInput) as raised:
+            check.clean_integer("limit", huge, low=1, high=9)
+        assert len(raised.value.message) < 120
+    assert len(check.shown_id("x" * 10_000, LIMITS)) == LIMITS.id_chars
+    assert check.shown_id("\ud800", LIMITS) == "?"

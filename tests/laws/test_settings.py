@@ -13,7 +13,7 @@ from loomem.core.limits import Limits
 from loomem.core.scan import ScanPolicy
 from pattern.settings import from_environment
 
-CWD = Path("/work/project")
+CWD = Path("/home/ann/shop")
 HOME = {"HOME": "/home/dev"}
 
 
@@ -49,9 +49,9 @@ def test_credentials_may_stand_singly_or_together() -> None:
 
 def test_files_are_absolute_so_that_the_node_finds_them_too() -> None:
     settings = from_environment({**HOME, "NATS_CREDS": "a.creds", "PATTERN_HOME": "mem", "MCP_PROJECT_PATH": ".."}, CWD)
-    assert settings.nats.credentials_file == "/work/project/a.creds"
-    assert settings.home == Path("/work/project/mem")
-    assert settings.project_path == Path("/work")
+    assert settings.nats.credentials_file == "/home/ann/shop/a.creds"
+    assert settings.home == Path("/home/ann/shop/mem")
+    assert settings.project_path == Path("/home/ann")
 
 
 def test_what_the_node_is_told_does_not_hang_on_its_folder() -> None:

@@ -187,13 +187,13 @@ isolation-45: A core memory stored in one project is recalled in another project
 SCANNER: Final = _read(
     "acceptance check 46: scanner",
     """
-? scanner-46.types: Each of the ten kinds fires on its sample in each creating tool, the record is stored, and the result carries the warnings.
-? scanner-46.missed: JSON-quoted passwords, bearer headers, database URLs and the tokens of Stripe, Slack, OpenAI, Anthropic, Google, GitHub and AWS are found, as are PGP and encrypted private keys.
-? scanner-46.off: PATTERN_CONTENT_SCANNING=false and PATTERN_DISABLE_CONTENT_SCAN=true silence the scanner.
-? scanner-46.logs: A secret never stands whole in the logs.
-? scanner-46.clean: The clean samples raise no warning.
-? scanner-46.paths: Tags, metadata, imports, updates and committed content are scanned like content.
-? scanner-46.policy: Policy redact stores the text without the secret and says what kind was redacted; policy block stores nothing and names kinds, not values.
+scanner-46.types: Each of the ten kinds fires on its sample in each creating tool, the record is stored, and the result carries the warnings.
+scanner-46.missed: JSON-quoted passwords, bearer headers, database URLs and the tokens of Stripe, Slack, OpenAI, Anthropic, Google, GitHub and AWS are found, as are PGP and encrypted private keys.
+scanner-46.off: PATTERN_CONTENT_SCANNING=false and PATTERN_DISABLE_CONTENT_SCAN=true silence the scanner.
+scanner-46.logs: A secret never stands whole in the logs.
+scanner-46.clean: The clean samples raise no warning.
+scanner-46.paths: Tags, metadata, imports, updates and committed content are scanned like content.
+scanner-46.policy: Policy redact stores the text without the secret and says what kind was redacted; policy block stores nothing and names kinds, not values.
 """,
 )
 
@@ -272,7 +272,7 @@ scenario-26: TCP and TLS. <- config-47.tls config-47.files
 scenario-27: WebSocket, and frames near 32 KB.
 scenario-28: Authentication and its precedence. <- config-47.environment config-47.url config-47.mixed
 scenario-29: Routing to buckets, and persistence across restarts. <- store-49.routing store-49.restart
-? scenario-30: Fifty invalid inputs over all tools, each with a code, the field and what is allowed, and nothing changed.
+scenario-30: Fifty invalid inputs over all tools, each with a code, the field and what is allowed, and nothing changed.
 scenario-31: Missing ids, delete and then import. <- lifecycle-28.unknown lifecycle-30.unknown lifecycle-31.malformed lesson-3.5.import
 scenario-32: An outage before, during and after a call, a kill amid a bulk write, a flapping connection.
 scenario-33: Access control, the bulk tools included.
@@ -314,6 +314,7 @@ deliver-1.layers: The rooms import only in the direction of the architecture.
 deliver-2.start: The first process that finds no node starts one, detached, and every process of that user connects to it.
 deliver-2.private: The state directory is of mode 0700 and the token's file of mode 0600.
 deliver-2.lock: Two nodes never serve one store: the lock is held by the child too.
+deliver-2.durable: The embedded broker syncs each write before it is acknowledged, and listens on loopback alone.
 deliver-2.idle: The node leaves when no client has been there for the idle time, and starts again when one comes.
 deliver-2.commands: node start, stop, status and logs do what they say.
 deliver-2.killed: A node killed with SIGKILL takes its nats-server with it, and servers resume on a new one without a call of the user.
@@ -348,6 +349,7 @@ deliver-6.own: A read after a write in the same process sees it, and atLeast doe
 deliver-6.expiry: A memory is hidden at its expiry to the second, without any write.
 deliver-6.resume: A server that reconnects resumes at once from where it was.
 deliver-7.migrate: migrate reads a live store of the old layout, both personal prefixes and legacy scopes, with a dry run and a report.
+deliver-7.bar: migrate, export and import draw a progress bar on a terminal, and none elsewhere.
 deliver-7.files: Files are read and written under the allowed directory alone, symlinks and parents included.
 deliver-8.secrets: No password stands in logs, health or errors.
 deliver-9.cli: remember, recall, export, import and doctor work on a terminal and with --json, with meaningful exit codes.
@@ -360,7 +362,7 @@ shown-credentials: The tool suite passes under per-agent broker credentials, and
 shown-clients: The SDK's in-memory and stdio clients list and call every tool, in both eras of the protocol.
 shown-schemas: A strict schema grader passes every tool's schemas.
 shown-cluster: A killed node of a cluster of three loses no acknowledged write.
-? shown-input: Bad input of every kind gets an error naming the field and what is allowed, and changes nothing.
+shown-input: Bad input of every kind gets an error naming the field and what is allowed, and changes nothing.
 """,
 )
 

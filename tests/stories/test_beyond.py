@@ -1,4 +1,4 @@
-"""What the seed system did not have: fetching, updating, lives of one's own, pages, relations, and views of one's own."""
+"""What the reference does not have: fetching, updating, lives of one's own, pages, relations, and views of one's own."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Acceptance checks 41-45: who sees what, whose it is to change, and who an agent is.
 
-On a broker that trusts everybody, where the code keeps agents apart, and on one where each has credentials of its own.
+Here on a broker that trusts everybody, where the code keeps agents apart; `test_credentials` repeats it on one that does
+so itself.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ import pytest
 
 from pattern.testing.agents import Agent, Agents
 from tests.stories.conftest import RawStore
-
-both = pytest.mark.parametrize("agents", ["open", "guarded"], indirect=True)
 
 SCOPES = ("private", "personal", "team", "public")
 LASTING = {"private": "longterm", "personal": "longterm", "team": "decisions", "public": "learnings"}
@@ -52,7 +51,6 @@ def all_of(who: str, *scopes: str, core: bool = True) -> dict[str, set[str]]:
 # --- who sees what ----------------------------------------------------------------------------------------------------
 
 
-@both
 @pytest.mark.requirement("isolation-41.private", "isolation-41.personal", "isolation-41.team", "isolation-41.public")
 async def test_each_sees_what_the_table_gives_it(agents: Agents) -> None:
     alice = await agents("alice", user="ann")
@@ -72,7 +70,6 @@ async def test_each_sees_what_the_table_gives_it(agents: Agents) -> None:
     assert await seen(helper, *written) == all_of("alice", "private", "team", "public", core=False)
 
 
-@both
 @pytest.mark.requirement("isolation-41.private", "isolation-41.personal")
 async def test_what_is_not_visible_is_unknown_to_every_tool(agents: Agents) -> None:
     alice, carol = await agents("alice", user="ann"), await agents("carol", user="carol")
@@ -99,7 +96,6 @@ async def test_what_is_not_visible_is_unknown_to_every_tool(agents: Agents) -> N
     assert await seen(alice) == all_of("alice", *SCOPES)
 
 
-@both
 @pytest.mark.requirement("isolation-45")
 async def test_a_core_memory_follows_its_user_into_another_project(agents: Agents) -> None:
     here = await agents("alice", user="ann")
@@ -113,7 +109,6 @@ async def test_a_core_memory_follows_its_user_into_another_project(agents: Agent
 # --- sub-agents -------------------------------------------------------------------------------------------------------
 
 
-@both
 @pytest.mark.requirement("isolation-43.read")
 async def test_a_sub_agent_reads_of_its_parent_what_is_not_core(agents: Agents) -> None:
     parent = await agents("alice")
@@ -139,7 +134,6 @@ async def test_a_sub_agent_reads_of_its_parent_what_is_not_core(agents: Agents) 
     assert health["core"] == {"private": 0, "personal": 0, "limit": 100}
 
 
-@both
 @pytest.mark.requirement("isolation-43.change")
 async def test_a_sub_agent_changes_nothing_of_its_parents(agents: Agents, tmp_path: Path) -> None:
     parent, helper = await agents("alice"), await agents("alice", subagent="explore")
@@ -169,7 +163,6 @@ async def test_a_sub_agent_changes_nothing_of_its_parents(agents: Agents, tmp_pa
     assert after == before
 
 
-@both
 @pytest.mark.requirement("isolation-43.create", "lesson-3.22.promote")
 async def test_a_sub_agent_has_memories_of_its_own_until_it_shares_them(agents: Agents) -> None:
     parent, helper = await agents("alice", user="ann"), await agents("alice", user="ann", subagent="explore")

@@ -130,6 +130,22 @@ async def test_it_can_be_run_again_and_says_for_people_what_it_did(
     assert after == {key: record for key, record in before.items() if record["id"] != "mine"}
 
 
+@pytest.mark.requirement("deliver-7.bar")
+async def test_a_terminal_sees_how_far_it_is(shell: Shell, nats_accounts: AccountPool) -> None:
+    there = nats_accounts.take()
+    await make_old_store(there, OLD_STORE)
+    commands = {
+        "Migrating": ("migrate", "--from", there.url),
+        "Exporting": ("export", "all.json"),
+        "Importing": ("import", "all.json"),
+    }
+    for label, command in commands.items():
+        drawn = shell.run_on_terminal(*command, **ME)
+        assert label in drawn
+        assert "100%" in drawn
+        assert label not in shell.run(*command, **ME).stderr
+
+
 @pytest.mark.requirement("deliver-7.migrate")
 async def test_an_operator_leaves_what_is_others_theirs(
     shell: Shell, nats_accounts: AccountPool, raw: RawStore

@@ -14,8 +14,15 @@ from pattern.testing.agents import Agents
 from tests.house.sources import ROOT
 from tests.stories.served import C_LOCALE
 
-TIMES = "date or time or expir or since or bound or moment or zone or stored or iso"
-FILES = ("tests/laws/test_record.py", "tests/laws/test_recall.py", "tests/stories/test_recall.py")
+TIMES = "date or time or expir or since or bound or moment or zone or stored or iso or lives"
+FILES = (
+    "tests/laws/test_record.py",
+    "tests/laws/test_recall.py",
+    "tests/laws/test_settings.py",
+    "tests/stories/test_recall.py",
+    "tests/stories/test_beyond.py",
+    "tests/stories/test_scenarios.py",
+)
 
 
 @pytest.mark.requirement("lesson-3.17.stored")
@@ -39,6 +46,7 @@ async def test_stored_times_are_utc_and_naive_dates_are_read_in_the_stated_zone(
     assert await seen("india", createdBefore="2026-03-29T01:29:59") == 0
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.requirement("lesson-3.17.zones")
 @pytest.mark.parametrize(
     "settings",
@@ -49,7 +57,7 @@ def test_what_depends_on_time_passes_elsewhere(settings: dict[str, str]) -> None
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES, "-k", TIMES]
     environment = {**os.environ, **settings}
     run = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", timeout=100, check=False
+        command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", timeout=280, check=False
     )
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-2000:]
     assert " passed" in run.stdout

@@ -210,7 +210,7 @@ LINES = {
     "no UTF-8": b'{"jsonrpc": "2.0", "id": "\xff\xfe", "method": "ping"}',
     "a NUL": b"\x00",
     "too deep": b"[" * 100_000,
-    "a lone surrogate outside of arguments": b'{"jsonrpc": "2.0", "id": 5, "method": "\\ud800"}',
+    "a lone surrogate outside of arguments": b'{"jsonrpc": "2.0", "method": "\\ud800"}',
 }
 
 

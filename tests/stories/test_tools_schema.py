@@ -200,6 +200,8 @@ async def test_an_unknown_tool_is_an_error_that_names_it(agents: Agents) -> None
     answer = await client.call_tool("memorise", {})
     assert answer.is_error
     assert "memorise" in getattr(answer.content[0], "text", "")
+    answer = await client.call_tool("memorise" * 1000, {})
+    assert len(getattr(answer.content[0], "text", "")) < 200
 
 
 @pytest.mark.requirement("deliver-5.progress")
