@@ -28,9 +28,10 @@ from loomem.views.track import START, Mark, Track
 
 log = logging.getLogger(__name__)
 
-PATIENCE_S = 5.0
-"""How long a read waits for a view that is told nothing new, when the call it belongs to has no nearer deadline."""
-LOADING_TURNS = 4
+PATIENCE_S = 15.0
+"""How long a read waits for a view that is told nothing new, when the call it belongs to has no nearer deadline: a cluster
+may take so long to choose a leader."""
+LOADING_TURNS = 2
 """How many times as long it waits for one that is getting on: telling a large store takes its time."""
 _RETRY_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Pauses before a sight is opened again; the last one repeats."""
@@ -183,7 +184,7 @@ class Projection:
                     track.attached.set()
                     await asyncio.get_running_loop().create_future()
             except LoomError as error:
-                track.error = error
+                track.fail(error)
                 log.warning("event=view_interrupted scope=%s code=%s", sight.scope, error.code)
             finally:
                 track.following = None

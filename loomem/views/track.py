@@ -6,7 +6,7 @@ import asyncio
 
 import msgspec
 
-from identity.errors import LoomError
+from identity.errors import AccessDenied, LoomError
 from identity.ports import CaughtUp, Entry, Event, Following, Marker, Reset
 from identity.visibility import Sight
 from loomem.views.records import Records
@@ -79,14 +79,27 @@ class Track:
         return self.loaded and self.cursor >= mark.sequence
 
     async def reach(self, mark: Mark) -> None:
-        """Return when that is so."""
+        """Return when that is so.
+
+        Raises: AccessDenied, at once, when the broker refuses the sight: no waiting mends that.
+        """
         if not self.reached(mark):
+            if isinstance(self.error, AccessDenied):
+                raise self.error
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append((mark, future))
             try:
                 await future
             finally:
                 self._waiting = [(at, other) for at, other in self._waiting if other is not future]
+
+    def fail(self, error: LoomError) -> None:
+        """Note why the sight is not followed."""
+        self.error = error
+        if isinstance(error, AccessDenied):
+            for _, future in self._waiting:
+                if not future.done():
+                    future.set_exception(error)
 
     def _apply(self, event: Entry | Marker) -> None:
         if event.revision <= self.cursor:

@@ -54,10 +54,11 @@ class ClosedFeed:
         yield
 
 
-async def test_a_feed_that_is_refused_says_why() -> None:
-    async with asyncio.timeout(5), Projection(ClosedFeed(), MemoryBroker(), agent(), patience_s=0.05) as projection:
-        with pytest.raises(Exception, match="loom-memory"):
-            await projection.sync()
+async def test_a_feed_that_is_refused_says_why_at_once() -> None:
+    async with asyncio.timeout(5), Projection(ClosedFeed(), MemoryBroker(), agent(), patience_s=60) as projection:
+        for read in (projection.ready, projection.settle, projection.sync):
+            with pytest.raises(AccessDenied, match="loom-memory"):
+                await read()
 
 
 class SlowFeed:
@@ -82,8 +83,8 @@ class SlowFeed:
 
 
 async def test_a_large_store_is_waited_for_as_long_as_it_gets_on() -> None:
-    feed = SlowFeed(MemoryBroker(), every_s=0.04, changes=7)
-    async with asyncio.timeout(5), Projection(feed, MemoryBroker(), agent(), patience_s=0.1) as projection:
+    feed = SlowFeed(MemoryBroker(), every_s=0.05, changes=7)
+    async with asyncio.timeout(5), Projection(feed, MemoryBroker(), agent(), patience_s=0.25) as projection:
         await projection.ready()
 
 
