@@ -1,0 +1,7 @@
+"""The rules of search. Pure: no index, no clock, no I/O; `loomem.search` asks the arms and calls these.
+
+    fuse       the answers of the arms, joined into one score for each memory
+
+Deliberately absent: the arms themselves (`loomem.views`), who may see what (`identity.visibility`; it is settled before an
+arm scores), a reranker, a call of a language model.
+"""
