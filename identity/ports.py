@@ -105,6 +105,17 @@ class Reset(msgspec.Struct, frozen=True):
 Event = Entry | Marker | CaughtUp | Reset
 
 
+class Bookmark(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a feed has told, for another one to go on from: the last change told, by which the store is recognised."""
+
+    key: str
+    revision: int
+    """Everything up to this sequence has been told."""
+    at: datetime
+    heard: float
+    """When the broker was last heard, in seconds since 1970."""
+
+
 class Bucket(Protocol):
     """One key-value bucket. Keys are relative to it (`identity.keys` spells them)."""
 
@@ -153,6 +164,11 @@ class Buckets(Protocol):
 class Following(Protocol):
     """A running subscription of a feed."""
 
+    @property
+    def bookmark(self) -> Bookmark | None:
+        """How far it has told; None = nothing yet."""
+        ...
+
     async def sync(self) -> None:
         """Return when everything the bucket held under the filter at the time of this call has been told.
 
@@ -165,9 +181,11 @@ class Feed(Protocol):
     """Tells the changes of a bucket under one subject filter: first what every key holds now, then live."""
 
     def follow(
-        self, bucket: str, filter: str, on_event: Callable[[Event], None]
+        self, bucket: str, filter: str, on_event: Callable[[Event], None], *, since: Bookmark | None = None
     ) -> AbstractAsyncContextManager[Following]:
         """Call `on_event` (in order, on the event loop, never concurrently) until the context is left.
+
+        With `since` it goes on where another feed stopped, if that is still possible; else it tells `Reset` first.
 
         `filter` is a key pattern of the bucket with NATS wildcards (`agents.A.>`). The feed heals gaps and reconnects
         by itself, without telling a change twice. Entering waits for the bucket to exist, not for `CaughtUp`.

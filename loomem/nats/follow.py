@@ -21,8 +21,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+
 from identity.errors import AccessDenied, LoomError, Unavailable
-from identity.ports import CaughtUp, Entry, Event, Marker, Reset
+from identity.ports import Bookmark, CaughtUp, Event, Reset
 from loomem.nats import faults
 from loomem.nats.bucket import MARKER_LIFE_S, held_of, read, stream_of
 from loomem.nats.link import Companion, Link
@@ -55,13 +57,15 @@ class KvFeed:
         self._link = link
         self._marker_life_s = marker_life_s
 
-    def follow(self, bucket: str, filter: str, on_event: Callable[[Event], None]) -> KvFollowing:
+    def follow(
+        self, bucket: str, filter: str, on_event: Callable[[Event], None], *, since: Bookmark | None = None
+    ) -> KvFollowing:
         """Call `on_event` (in order, on the event loop, never concurrently) until the context is left.
 
         `CaughtUp` is told after each (re)opening, so after a reconnect too; only one that follows a `Reset` means that
         what was not told again is gone. An exception of `on_event` ends the feed and reaches whoever holds the context.
         """
-        return KvFollowing(self._link, bucket, filter, on_event, self._marker_life_s)
+        return KvFollowing(self._link, bucket, filter, on_event, self._marker_life_s, since)
 
 
 class _Generation:
@@ -86,7 +90,13 @@ class KvFollowing:
     """A feed of one bucket under one filter. The port is `identity.ports.Following`."""
 
     def __init__(
-        self, link: Link, bucket: str, filter: str, on_event: Callable[[Event], None], marker_life_s: float
+        self,
+        link: Link,
+        bucket: str,
+        filter: str,
+        on_event: Callable[[Event], None],
+        marker_life_s: float,
+        since: Bookmark | None,
     ) -> None:
         self._link = link
         self._bucket = bucket
@@ -94,13 +104,13 @@ class KvFollowing:
         self._on_event = on_event
         self._marker_life_s = marker_life_s
         self._prefix = len(f"$KV.{bucket}.")
-        self._cursor = 0
+        self._anchor = since
+        """The last change told: by it the stream is recognised."""
+        self._cursor = since.revision if since is not None else 0
         """Sequence of the last change told; 0 = nothing yet."""
         self._told = 0
         """How many messages arrived in all generations."""
-        self._anchor: Entry | Marker | None = None
-        """The last change told: by it the stream is recognised."""
-        self._contact = time.time()
+        self._contact = since.heard if since is not None else time.time()
         """When the broker was last heard. Wall clock: a machine that slept was away too."""
         self._generation: _Generation | None = None
         self._progress: list[asyncio.Future[None]] = []
@@ -118,6 +128,10 @@ class KvFollowing:
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         await self._companion.stop(error)
+
+    @property
+    def bookmark(self) -> Bookmark | None:
+        return None if self._anchor is None else msgspec.structs.replace(self._anchor, heard=self._contact)
 
     async def sync(self) -> None:
         """Return when everything the bucket held under the filter at the time of this call has been told.
@@ -327,7 +341,8 @@ class KvFollowing:
             if not self._tell(generation, held):
                 return
             # After the change was taken, never before: a feed that fails here tells it again.
-            self._cursor, self._anchor = sequence, held
+            self._cursor = sequence
+            self._anchor = Bookmark(key=held.key, revision=sequence, at=when, heard=self._contact)
         generation.told = number
         self._told += 1
         if pending == 0:
