@@ -51,9 +51,7 @@ _KEYWORDS: dict[FactType, tuple[str, ...]] = {
 _PATTERNS = {kind: re.compile(rf"\b(?:{'|'.join(words)})") for kind, words in _KEYWORDS.items()}
 
 _TRUST_OF_SOURCE: dict[str, Trust] = {
-    **dict.fromkeys(
-        ("api", "user_direct", "confirmed_preference", "first_party_doc", "user", "user_stated"), Trust.A1
-    ),
+    **dict.fromkeys(("api", "user_direct", "confirmed_preference", "first_party_doc", "user", "user_stated"), Trust.A1),
     **dict.fromkeys(("external_web", "imported_third_party", "firecrawl", "ocr"), Trust.B),
 }
 """Any other source is `a2`: what an agent says on its own word."""

@@ -48,9 +48,7 @@ class Quotas:
         self._slots: set[Slot] = set()
 
     @contextmanager
-    def slot(
-        self, scope: Scope, now_ms: int, stream: str | None = None, *, new: int, core: int
-    ) -> Generator[Slot]:
+    def slot(self, scope: Scope, now_ms: int, stream: str | None = None, *, new: int, core: int) -> Generator[Slot]:
         """Hold room.
 
         Raises: LimitExceeded saying which limit, how much is there and what to do.

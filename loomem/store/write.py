@@ -212,9 +212,7 @@ class Door:
         return written
 
     @asynccontextmanager
-    async def room(
-        self, scope: Scope, stream: str | None = None, *, new: int, core: int
-    ) -> AsyncGenerator[Slot]:
+    async def room(self, scope: Scope, stream: str | None = None, *, new: int, core: int) -> AsyncGenerator[Slot]:
         """Hold room in the caller's part of a scope or in a stream of its own, once there is a view to count in.
 
         Near a limit, the view has one's own writes in it.
