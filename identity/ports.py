@@ -105,15 +105,23 @@ class Reset(msgspec.Struct, frozen=True):
 Event = Entry | Marker | CaughtUp | Reset
 
 
-class Bookmark(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a feed has told, for another one to go on from: the last change told, by which the store is recognised."""
+class Witness(msgspec.Struct, frozen=True):
+    """A change that a store has taken: no other store has one of the same time under the same key."""
 
     key: str
     revision: int
-    """Everything up to this sequence has been told."""
     at: datetime
+
+
+class Bookmark(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a feed has told, for another one to go on from."""
+
+    revision: int
+    """Everything up to this sequence has been told."""
     heard: float
     """When the broker was last heard, in seconds since 1970."""
+    witnesses: tuple[Witness, ...]
+    """The last change told, and some of before: by one that still stands the store is recognised."""
 
 
 class Bucket(Protocol):

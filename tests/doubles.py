@@ -17,7 +17,7 @@ from uuid import UUID
 import msgspec
 
 from identity.errors import Conflict, LoomError, Unavailable
-from identity.ports import Bookmark, CaughtUp, Change, Entry, Event, Marker, Put, Reason, Remove, Reset
+from identity.ports import Bookmark, CaughtUp, Change, Entry, Event, Marker, Put, Reason, Remove, Reset, Witness
 
 
 class ManualClock:
@@ -78,12 +78,13 @@ class MemoryFollowing:
 
     @property
     def bookmark(self) -> Bookmark | None:
-        last = self._last
-        return last and Bookmark(key=last.key, revision=last.revision, at=last.at, heard=0.0)
+        if (last := self._last) is None:
+            return None
+        return Bookmark(revision=last.revision, heard=0.0, witnesses=(Witness(last.key, last.revision, last.at),))
 
     def _go_on(self, since: Bookmark) -> None:
-        held = self._bucket.held(since.key)
-        if held is None or held.revision < since.revision or (held.revision == since.revision and held.at != since.at):
+        held = [(self._bucket.held(witness.key), witness) for witness in since.witnesses]
+        if not any(now and (now.revision, now.at) == (then.revision, then.at) for now, then in held):
             self.start_over()
             return
         for event in self._bucket.holds(self.filter):

@@ -21,10 +21,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
-import msgspec
-
 from identity.errors import AccessDenied, LoomError, Unavailable
-from identity.ports import Bookmark, CaughtUp, Event, Reset
+from identity.ports import Bookmark, CaughtUp, Event, Reset, Witness
 from loomem.nats import faults
 from loomem.nats.bucket import MARKER_LIFE_S, held_of, read, stream_of
 from loomem.nats.link import Companion, Link
@@ -104,8 +102,10 @@ class KvFollowing:
         self._on_event = on_event
         self._marker_life_s = marker_life_s
         self._prefix = len(f"$KV.{bucket}.")
-        self._anchor = since
+        self._anchor: Witness | None = None
         """The last change told: by it the stream is recognised."""
+        self._since = since
+        """Where another feed stopped, until it is known whether this one may go on there."""
         self._cursor = since.revision if since is not None else 0
         """Sequence of the last change told; 0 = nothing yet."""
         self._told = 0
@@ -131,7 +131,9 @@ class KvFollowing:
 
     @property
     def bookmark(self) -> Bookmark | None:
-        return None if self._anchor is None else msgspec.structs.replace(self._anchor, heard=self._contact)
+        if self._anchor is None:
+            return self._since
+        return Bookmark(revision=self._cursor, heard=self._contact, witnesses=(self._anchor,))
 
     async def sync(self) -> None:
         """Return when everything the bucket held under the filter at the time of this call has been told.
@@ -260,7 +262,7 @@ class KvFollowing:
 
     def _start_over(self, reason: str) -> None:
         log.warning("event=feed_reset bucket=%s filter=%s reason=%r", self._bucket, self._filter, reason)
-        self._cursor, self._anchor = 0, None
+        self._cursor, self._anchor, self._since = 0, None, None
         self._on_event(Reset(self._bucket, self._filter))
 
     async def _is_same_stream(self) -> bool:
@@ -270,7 +272,8 @@ class KvFollowing:
         ever. Its creation date cannot be asked for with an agent's permissions.
         """
         anchor = self._anchor
-        assert anchor is not None  # noqa: S101 - set together with the cursor
+        if anchor is None:
+            return await self._is_witnessed()
         for _ in range(LOOKS):
             try:
                 held = await read(self._link, self._bucket, anchor.key, direct=True)
@@ -281,6 +284,18 @@ class KvFollowing:
                 return held.revision > anchor.revision or held.at == anchor.at
             # In a cluster it may be a replica that lags.
             await asyncio.sleep(PAUSE_S)
+        return False
+
+    async def _is_witnessed(self) -> bool:
+        """Return whether one of the changes that another feed was told still stands as it was.
+
+        A later change of the same key proves nothing here: years may lie between, and another store.
+        """
+        for witness in self._since.witnesses if self._since is not None else ():
+            with contextlib.suppress(faults.NobodyThere, AccessDenied):
+                held = await read(self._link, self._bucket, witness.key, direct=True)
+                if held is not None and (held.revision, held.at) == (witness.revision, witness.at):
+                    return True
         return False
 
     def _consumer(self, name: str, more: dict[str, object]) -> tuple[str, dict[str, Any]]:
@@ -342,7 +357,7 @@ class KvFollowing:
                 return
             # After the change was taken, never before: a feed that fails here tells it again.
             self._cursor = sequence
-            self._anchor = Bookmark(key=held.key, revision=sequence, at=when, heard=self._contact)
+            self._anchor = Witness(held.key, sequence, when)
         generation.told = number
         self._told += 1
         if pending == 0:

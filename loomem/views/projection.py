@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
@@ -20,9 +20,11 @@ import msgspec
 
 from identity.agent import Caller
 from identity.errors import InvalidInput, LoomError, Unavailable
+from identity.keys import Kind
 from identity.ports import Bookmark, Buckets, Feed
 from identity.visibility import Scope, Sight, sights
 from loomem.core.position import Position
+from loomem.views.kinds import Kinds, View
 from loomem.views.records import Records
 from loomem.views.track import START, Mark, Track
 from loomem.views.warm import WarmStart
@@ -65,16 +67,18 @@ class Projection:
         buckets: Buckets,
         caller: Caller,
         *,
+        views: Callable[[Records], Mapping[Kind, View]] | None = None,
         patience_s: float = PATIENCE_S,
         warm: WarmStart | None = None,
     ) -> None:
-        """Follow `feed`; `warm` is where earlier processes left what they were told."""
+        """`views` makes what folds the kinds of values beside the memories; `warm` has what earlier processes were told."""
         self.records = Records(caller)
         self._feed = feed
         self._buckets = buckets
         self._patience_s = patience_s
         self._warm = warm
-        self._tracks = {sight: Track(sight, self.records, warm) for sight in sights(caller)}
+        kinds = Kinds(self.records, {} if views is None else views(self.records))
+        self._tracks = {sight: Track(sight, kinds, warm) for sight in sights(caller)}
         self._group: asyncio.TaskGroup | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._keeping: asyncio.Task[None] | None = None

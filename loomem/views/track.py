@@ -9,7 +9,7 @@ import msgspec
 from identity.errors import AccessDenied, LoomError
 from identity.ports import CaughtUp, Entry, Event, Following, Marker, Reset
 from identity.visibility import Sight
-from loomem.views.records import Records
+from loomem.views.kinds import Kinds
 from loomem.views.warm import Told, WarmStart
 
 
@@ -32,7 +32,7 @@ WARM_BATCH = 500
 class Track:
     """Applies what one feed tells, each change once."""
 
-    def __init__(self, sight: Sight, records: Records, warm: WarmStart | None = None) -> None:
+    def __init__(self, sight: Sight, views: Kinds, warm: WarmStart | None = None) -> None:
         self.sight = sight
         self.cursor = 0
         """Every change under the sight up to this sequence of the bucket has been applied."""
@@ -45,7 +45,7 @@ class Track:
         self.error: LoomError | None = None
         self.own = START
         """The caller's newest acknowledged write here."""
-        self._records = records
+        self._views = views
         self._warm = warm
         self._telling = 0
         self._told: set[str] | None = None
@@ -70,7 +70,7 @@ class Track:
         self.caught_up = False
         self._telling += 1
         self._told = set()
-        self._records.forget_tombstones(self.sight)
+        self._views.forget_tombstones(self.sight)
         if self._warm is not None:
             self._warm.start_over(self.sight)
 
@@ -79,7 +79,7 @@ class Track:
         for count, change in enumerate(told.changes):
             if count % WARM_BATCH == 0:
                 await asyncio.sleep(0)
-            self._records.apply(self.sight, change)
+            self._views.apply(self.sight, change)
         self.cursor = told.bookmark.revision
 
     def mark(self, sequence: int) -> Mark:
@@ -120,15 +120,15 @@ class Track:
             return  # told already
         if self._told is not None and isinstance(event, Entry):
             self._told.add(event.key)
-        self._records.apply(self.sight, event)
+        self._views.apply(self.sight, event)
         self.cursor = event.revision
         if self._warm is not None:
             self._warm.note(self.sight, event)
 
     def _finish(self) -> None:
         if self._told is not None:
-            gone = [key for key in self._records.keys(self.sight) if key not in self._told]
-            self._records.forget_keys(self.sight, gone)
+            gone = [key for key in self._views.keys(self.sight) if key not in self._told]
+            self._views.forget_keys(self.sight, gone)
             self._told = None
         self.caught_up = self.loaded = True
 

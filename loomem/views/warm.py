@@ -14,7 +14,8 @@ import asyncio
 import logging
 import secrets
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import TypeVar
 
 import msgspec
 
-from identity.ports import Bookmark, Clock, Entry, Marker, Reason
+from identity.ports import Bookmark, Clock, Entry, Marker, Reason, Witness
 from identity.visibility import Sight
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,8 @@ CLOSE_S = 1.0
 """How long the last writing may take: a server has two seconds to leave."""
 GAP_LIFE_S = 30 * 86_400
 """As long as tombstones live, and longer than any other marker."""
+WITNESSES = 8
+"""Changes by which a store is recognised."""
 HEARD_S = 3_600
 """A bookmark is renewed after so long even when nothing was told."""
 
@@ -48,8 +51,7 @@ CREATE TABLE IF NOT EXISTS entries (
   sight TEXT NOT NULL, key TEXT NOT NULL, revision INTEGER NOT NULL, at INTEGER NOT NULL, reason TEXT, value BLOB,
   PRIMARY KEY (sight, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS bookmarks (
-  sight TEXT PRIMARY KEY, epoch TEXT NOT NULL, key TEXT NOT NULL, revision INTEGER NOT NULL, at INTEGER NOT NULL,
-  heard REAL NOT NULL);
+  sight TEXT PRIMARY KEY, epoch TEXT NOT NULL, revision INTEGER NOT NULL, heard REAL NOT NULL);
 """
 _PUT = """
 INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)
@@ -57,8 +59,8 @@ ON CONFLICT DO UPDATE SET revision = excluded.revision, at = excluded.at, reason
 WHERE excluded.revision > entries.revision
 """
 _MARK = """
-INSERT INTO bookmarks VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET key = excluded.key, revision = excluded.revision, at = excluded.at, heard = excluded.heard
+INSERT INTO bookmarks VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET revision = excluded.revision, heard = excluded.heard
 WHERE excluded.revision >= bookmarks.revision
 """
 
@@ -91,7 +93,8 @@ class WarmStart:
         self._every_s = every_s
         self._held: sqlite3.Connection | None = None
         self._given_up = False
-        self._lock = asyncio.Lock()
+        # One thread of its own: a call that is cancelled leaves its work running, and nothing may run beside that.
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm start")
         self._batches: dict[str, _Batch] = {}
         self._epochs: dict[str, str] = {}
         self._marked: dict[str, Bookmark] = {}
@@ -152,10 +155,9 @@ class WarmStart:
 
     async def close(self) -> None:
         """Let go of the file."""
-        held, self._held, self._given_up = self._held, None, True
-        if held is not None:
-            async with self._lock:
-                await asyncio.to_thread(held.close)
+        self._given_up = True
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
+        self._thread.shutdown(wait=False)
 
     def _worth_writing(self) -> bool:
         if self._given_up:
@@ -172,23 +174,27 @@ class WarmStart:
     async def _in_thread(self, work: Callable[[], T]) -> T | None:
         if self._given_up:
             return None
-        async with self._lock:
-            try:
-                return await asyncio.to_thread(work)
-            except _Overtaken:
-                self._give_up("another process began it anew")
-            except sqlite3.OperationalError as error:  # locked for long, no space, read-only: the file itself is well
-                self._give_up(type(error).__name__)
-            except (sqlite3.Error, OSError, ValueError, msgspec.MsgspecError) as error:
-                self._give_up(type(error).__name__)
-                with suppress(OSError):
-                    self._path.unlink(missing_ok=True)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except _Overtaken:
+            self._give_up("another process began it anew")
+        except sqlite3.OperationalError as error:  # locked for long, no space, read-only: the file itself is well
+            self._give_up(type(error).__name__)
+        except (sqlite3.Error, OSError, ValueError) as error:
+            self._give_up(type(error).__name__)
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
         return None
 
     def _give_up(self, reason: str) -> None:
         log.warning("event=warm_start_given_up reason=%r", reason)
         self._given_up = True
         self._batches.clear()
+
+    def _close(self) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
 
     def _connection(self) -> sqlite3.Connection:
         if self._held is None:
@@ -218,23 +224,23 @@ class WarmStart:
             cursor.execute("BEGIN")
             try:
                 found = cursor.execute(
-                    "SELECT epoch, key, revision, at, heard FROM bookmarks WHERE sight = ?", (name,)
+                    "SELECT epoch, revision, heard FROM bookmarks WHERE sight = ?", (name,)
                 ).fetchone()
-                if found is None or found[2] == 0:
+                if found is None or found[1] == 0:
                     return None
                 oldest = self._oldest_gap()
                 rows = cursor.execute(
                     "SELECT key, revision, at, reason, value FROM entries WHERE sight = ? AND revision <= ? "
                     "AND (value IS NOT NULL OR (reason = ? AND at > ?)) ORDER BY revision",
-                    (name, found[2], Reason.FORGET, oldest),
+                    (name, found[1], Reason.FORGET, oldest),
                 ).fetchall()
             finally:
                 cursor.execute("COMMIT")
-        epoch, key, revision, at, heard = found
+        epoch, revision, heard = found
+        changes = [_change(*row) for row in rows]
         self._epochs[name] = epoch
-        bookmark = Bookmark(key=key, revision=revision, at=_moment(at), heard=heard)
-        self._marked[name] = bookmark
-        return Told([_change(*row) for row in rows], bookmark)
+        self._marked[name] = bookmark = Bookmark(revision=revision, heard=heard, witnesses=_witnesses(changes))
+        return Told(changes, bookmark)
 
     def _write(self, batches: Mapping[str, _Batch], marks: Mapping[str, Bookmark]) -> None:
         connection = self._connection()
@@ -256,7 +262,7 @@ class WarmStart:
             self._epochs[name] = secrets.token_hex(8)
             cursor.execute("DELETE FROM entries WHERE sight = ?", (name,))
             cursor.execute("DELETE FROM bookmarks WHERE sight = ?", (name,))
-            cursor.execute("INSERT INTO bookmarks VALUES (?, ?, '', 0, 0, 0)", (name, self._epochs[name]))
+            cursor.execute("INSERT INTO bookmarks VALUES (?, ?, 0, 0)", (name, self._epochs[name]))
         else:
             found = cursor.execute("SELECT epoch FROM bookmarks WHERE sight = ?", (name,)).fetchone()
             if found is None or found[0] != known:
@@ -264,12 +270,18 @@ class WarmStart:
         if batch is not None:
             cursor.executemany(_PUT, [_row(name, change) for change in batch.changes.values()])
         if mark is not None:
-            said = (mark.key, mark.revision, _micros(mark.at), mark.heard)
-            cursor.execute(_MARK, (name, self._epochs[name], *said))
+            cursor.execute(_MARK, (name, self._epochs[name], mark.revision, mark.heard))
 
 
 def _name(sight: Sight) -> str:
     return f"{sight.bucket} {sight.filter}"
+
+
+def _witnesses(changes: Sequence[Entry | Marker]) -> tuple[Witness, ...]:
+    """Return the last changes, and some of before in case those have changed since."""
+    half = WITNESSES // 2
+    chosen = [*changes[: -half - 1 : -1], *changes[: -half : max(1, len(changes) // half)]]
+    return tuple(Witness(change.key, change.revision, change.at) for change in chosen[:WITNESSES])
 
 
 def _row(name: str, change: Entry | Marker) -> tuple[str, str, int, int, str | None, bytes | None]:

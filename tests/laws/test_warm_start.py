@@ -95,7 +95,7 @@ def test_a_warm_start_equals_a_cold_one(before: list[Step], after: list[Step], w
             path, broker = Path(folder) / "views" / "a.sqlite", MemoryBroker()
             await write(broker, before)
             await seen(broker, path)
-            broker.clock.advance(1)
+            broker.clock.move(seconds=1)
             if wiped:
                 for bucket in broker.buckets.values():
                     bucket.wipe()
