@@ -1,0 +1,21 @@
+"""The memory_* tools: facts with what is known of them (whose, since when, how far to trust them), found by words and meaning.
+
+A file each, named after its tool without `memory_`.
+
+Deliberately absent: rules (the engine's, as for the other family; what one family writes, the other finds), roles and
+rate limits (they come with a server for many), the tools that need a language model.
+"""
+
+from loomem.core.search.settings import SearchSettings
+from pattern.server.tool import Tool
+
+
+def tools(_search: SearchSettings) -> tuple[Tool, ...]:
+    """Return the tools in the order in which they are listed; what they say of limits is what was configured."""
+    return ()
+
+
+TOOLS: tuple[Tool, ...] = tools(SearchSettings())
+"""As they are when nothing is configured."""
+
+__all__ = ["TOOLS", "tools"]
