@@ -78,6 +78,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments that few calls need: told only where the list of tools may be long."""
     result: type[msgspec.Struct]
     run: Run
+    says: Callable[[Any], str] | None = None
+    """The result in words for the model, where they are not its JSON."""
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False

@@ -8,11 +8,12 @@ rate limits (they come with a server for many), the tools that need a language m
 
 from loomem.core.search.settings import SearchSettings
 from pattern.server.tool import Tool
+from pattern.tools.memory.store import STORE
 
 
-def tools(_search: SearchSettings) -> tuple[Tool, ...]:
+def tools(search: SearchSettings) -> tuple[Tool, ...]:  # noqa: ARG001 - for the tools that tell limits of search
     """Return the tools in the order in which they are listed; what they say of limits is what was configured."""
-    return ()
+    return (STORE,)
 
 
 TOOLS: tuple[Tool, ...] = tools(SearchSettings())
