@@ -21,6 +21,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+
 from identity.errors import AccessDenied, LoomError, Unavailable
 from identity.ports import Bookmark, CaughtUp, Event, Reset, Witness
 from loomem.nats import faults
@@ -94,7 +96,7 @@ class KvFollowing:
         filter: str,
         on_event: Callable[[Event], None],
         marker_life_s: float,
-        since: Bookmark | None,
+        since: Bookmark | None = None,
     ) -> None:
         self._link = link
         self._bucket = bucket
@@ -132,7 +134,7 @@ class KvFollowing:
     @property
     def bookmark(self) -> Bookmark | None:
         if self._anchor is None:
-            return self._since
+            return self._since and msgspec.structs.replace(self._since, heard=self._contact)
         return Bookmark(revision=self._cursor, heard=self._contact, witnesses=(self._anchor,))
 
     async def sync(self) -> None:

@@ -376,7 +376,15 @@ profile-unknown: A profile that does not exist ends the process with exit code 2
 """,
 )
 
+WARM_START: Final = _read(
+    "warm start",
+    """
+search-8.warm: A start from the copy of what an earlier process was told equals a cold one, and a copy of another store is thrown away.
+""",
+)
+
 PARTS: Final = (
+    WARM_START,
     PROFILES,
     CREATE,
     RECALL,
