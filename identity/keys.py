@@ -124,6 +124,15 @@ class Key(msgspec.Struct, frozen=True):
         """Return the key of another kind (not a vector) for the same id in the same space."""
         return f"{self.prefix}.{kind}.{self.id}"
 
+    def vector(self, model: str) -> str:
+        """Return the key of this id's vector of a model."""
+        return f"{self.beside(Kind.VECTOR)}.{escape_token(model)}"
+
+    @property
+    def vectors(self) -> str:
+        """Key pattern of this id's vectors, of whatever model."""
+        return f"{self.beside(Kind.VECTOR)}.*"
+
 
 def parse_key(key: str) -> Key | None:
     """Return the parts of a key, or None when it is none of ours (old layouts, foreign writers)."""

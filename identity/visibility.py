@@ -6,6 +6,7 @@
 | private  | project | core             | the agent                   | the agent                            | the agent  |
 | team     | project | shared           | the creator                 | every agent of the project           | the creator|
 | personal | user    | personal         | `user`, or the sub-agent type | root agents of the user; that type | the same   |
+| personal | user    | streams          | the stream                  | root agents of the user              | the same   |
 | public   | global  | shared           | the creator                 | every agent of this broker           | the creator|
 
 Every path (get, list, search, export, import, notification, count, error text) asks here. Missing = denied.
@@ -40,7 +41,7 @@ class Sight(msgspec.Struct, frozen=True):
     owner: str | None
     """The one owner, or None for every owner under `root`."""
     mine: bool
-    """Whether the caller may also change what lies there (with owner None: its own part only)."""
+    """Whether the caller may also change what lies there (with owner None: its own part only, save in streams)."""
 
     @property
     def filter(self) -> str:
@@ -83,7 +84,14 @@ def sights(caller: Caller) -> tuple[Sight, ...]:
         Sight(Scope.TEAM, project, Root.SHARED, None, mine=True),
         Sight(Scope.PUBLIC, GLOBAL_BUCKET, Root.SHARED, None, mine=True),
     ]
+    if caller.subagent_type is None:
+        rows.append(Sight(Scope.PERSONAL, user_bucket(caller.user_id), Root.STREAMS, None, mine=True))
     return tuple(rows)
+
+
+def stream_space(caller: Caller, stream: str) -> Space:
+    """Return the space of one of the user's streams; only root agents have any (`sight_of` says so)."""
+    return Space(user_bucket(caller.user_id), Root.STREAMS, stream)
 
 
 def sight_of(caller: Caller, space: Space) -> Sight | None:
@@ -97,4 +105,6 @@ def sight_of(caller: Caller, space: Space) -> Sight | None:
 def may_change(caller: Caller, space: Space) -> bool:
     """Say whether the caller may change and delete what lives in this space."""
     row = sight_of(caller, space)
-    return row is not None and row.mine and (row.owner is not None or space.owner == caller.agent_id)
+    if row is None or not row.mine:
+        return False
+    return row.owner is not None or row.root is Root.STREAMS or space.owner == caller.agent_id

@@ -18,6 +18,8 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from identity.errors import InvalidInput, LoomError
+from loomem.core import knowledge as known_of
+from loomem.core.knowledge import Knowledge
 from loomem.core.limits import Limits, clean_content, clean_id, clean_metadata, clean_object, clean_place, whole_number
 from loomem.core.record import SCHEMA_VERSION, Memory, to_fields
 from loomem.core.times import parse_iso
@@ -26,7 +28,7 @@ FORMAT_VERSION = "1.0"
 
 _TEXTS = ("version", "exportedAt", "projectId", "agentId")
 _REQUIRED = ("id", "agentId", "projectId", "content", "createdAt", "updatedAt")
-_KNOWN = frozenset((*_REQUIRED, "scope", "category", "metadata", "expiresAt", "version"))
+_KNOWN = frozenset((*_REQUIRED, "scope", "category", "metadata", "expiresAt", "version", "deletedAt", "knowledge"))
 E = TypeVar("E", bound=LoomError)
 _INDENT = b"\n    "
 
@@ -172,8 +174,20 @@ def _memory(fields: Mapping[str, Any], limits: Limits) -> Memory:
         updated_at=_date("updatedAt", fields["updatedAt"]),
         expires_at=_date("expiresAt", fields["expiresAt"]) if "expiresAt" in fields else None,
         version=SCHEMA_VERSION,
+        knowledge=_knowledge(fields.get("knowledge"), limits),
         extra=clean_object("unknown fields", extra, limits.metadata_bytes) or None,
     )
+
+
+def _knowledge(value: object, limits: Limits) -> Knowledge | None:
+    """Return what a file says is known of a memory."""
+    if value is None:
+        return None
+    fields = clean_object("knowledge", value, limits.metadata_bytes)
+    try:
+        return known_of.from_fields(fields)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"knowledge is not of the form of the format: {error}", field="knowledge") from None
 
 
 def _date(field: str, text: str) -> str:

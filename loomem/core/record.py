@@ -12,6 +12,8 @@ import msgspec
 
 from identity.errors import Corrupt
 from identity.visibility import Scope
+from loomem.core import knowledge as known_of
+from loomem.core.knowledge import Knowledge
 
 SCHEMA_VERSION = 1
 
@@ -85,6 +87,9 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     updated_at: str
     expires_at: str | None = None
     version: int
+    deleted_at: str | None = None
+    """When it was deleted; hidden since, erased when its time to be restored is over."""
+    knowledge: Knowledge | None = None
     extra: dict[str, Any] | None = msgspec.field(default=None, name="(extra)")
     """Fields this version does not know, written back as they came. Not a field of the stored record."""
 
@@ -126,8 +131,10 @@ def to_fields(memory: Memory) -> dict[str, Any]:
         "updatedAt": memory.updated_at,
         "expiresAt": memory.expires_at,
         "version": memory.version,
+        "deletedAt": memory.deleted_at,
+        "knowledge": None if memory.knowledge is None else known_of.fields_of(memory.knowledge),
     }
-    for absent in ("metadata", "expiresAt"):
+    for absent in ("metadata", "expiresAt", "deletedAt", "knowledge"):
         if fields[absent] is None:
             del fields[absent]
     return {**fields, **memory.extra} if memory.extra else fields
@@ -150,7 +157,8 @@ def decode(value: bytes) -> Memory:
         return from_fields(_fields(value))
     if memory.version != SCHEMA_VERSION:
         raise _unknown_version(memory.version)
-    return memory if memory.extra is None else from_fields(_fields(value))
+    odd = memory.extra is not None or (memory.knowledge is not None and memory.knowledge.extra is not None)
+    return from_fields(_fields(value)) if odd else memory
 
 
 _decoder = msgspec.json.Decoder(Memory)
@@ -178,9 +186,13 @@ def from_fields(fields: dict[str, Any]) -> Memory:
     known = {k: fields[k] for k in _KNOWN if k in fields}
     if isinstance(known.get("scope"), str):
         known["scope"] = LEGACY_SCOPE.get(known["scope"], known["scope"])
+    knowledge = known.pop("knowledge", None)
     try:
         memory = msgspec.convert(known, Memory)
+        if knowledge is not None:
+            said = known_of.from_fields(msgspec.convert(knowledge, dict[str, Any]))
+            memory = msgspec.structs.replace(memory, knowledge=said)
     except msgspec.ValidationError as error:
         raise Corrupt(str(error)) from None
-    unknown = {k: v for k, v in fields.items() if k not in known}
+    unknown = {k: v for k, v in fields.items() if k not in _KNOWN}
     return msgspec.structs.replace(memory, extra=unknown) if unknown else memory

@@ -30,6 +30,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """In which order of the fetch (private, the parent's, personal, team, public) its rows come: settles ties."""
     mine: bool
     """Whether the caller may change what lies here."""
+    stream: str | None = None
+    """Id of the stream, for a place that is one."""
 
     def key(self, id: str) -> str:
         """Return the key of a memory of this place."""
@@ -53,6 +55,8 @@ class Row(msgspec.Struct, frozen=True, gc=False, eq=False):
     priority: int
     folded: str | None
     """Content as case-insensitive search compares it, where there was room to keep it; else search folds it anew."""
+    number: int = 0
+    """By which the other views know this row as it is; a change of the memory gets a new one."""
 
     @property
     def id(self) -> str:
@@ -78,7 +82,13 @@ def fold(text: str) -> str:
 
 
 def row_of(
-    memory: Memory, place: Place, revision: int, tags: dict[tuple[str, ...], tuple[str, ...]], *, folds: bool = True
+    memory: Memory,
+    place: Place,
+    revision: int,
+    tags: dict[tuple[str, ...], tuple[str, ...]],
+    *,
+    folds: bool = True,
+    number: int = 0,
 ) -> Row:
     """Return the row of a record at a revision of its key.
 
@@ -104,6 +114,7 @@ def row_of(
         memory.related_to,
         memory.priority,
         _folded(memory.content) if folds else None,
+        number,
     )
 
 

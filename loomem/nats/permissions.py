@@ -13,7 +13,7 @@ import json
 import msgspec
 
 from identity.agent import Caller
-from identity.keys import GLOBAL_BUCKET, SYSTEM_BUCKET, Space, identity_bucket, project_bucket, user_bucket
+from identity.keys import GLOBAL_BUCKET, SYSTEM_BUCKET, Root, Space, identity_bucket, project_bucket, user_bucket
 from identity.registry import WARP_ROOT, subagent_key
 from identity.visibility import Sight, sights
 from loomem.nats.bucket import stream_of
@@ -71,7 +71,8 @@ def _reading(bucket: str, keys: str) -> list[str]:
 
 def _own(caller: Caller, row: Sight) -> str:
     """Return the keys of a row that the caller may write: where everybody has a part, only its own."""
-    return row.filter if row.owner is not None else Space(row.bucket, row.root, caller.agent_id).filter
+    everybodys = row.owner is None and row.root is not Root.STREAMS
+    return Space(row.bucket, row.root, caller.agent_id).filter if everybodys else row.filter
 
 
 def _identity(caller: Caller) -> list[str]:

@@ -7,11 +7,13 @@ Deliberately absent: any I/O, any wait, any write to a bucket; the projection fe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import count
+from typing import Protocol
 
 from identity.agent import Caller
 from identity.errors import Corrupt
-from identity.keys import Key, Kind, Space, escape_token, parse_key, unescape_token
+from identity.keys import Key, Kind, Root, Space, escape_token, parse_key, unescape_token
 from identity.ports import Entry, Marker, Reason
 from identity.visibility import Scope, Sight, may_change, sights
 from loomem.core.recall import Shelf
@@ -27,6 +29,18 @@ _SHARED_TAGS_LIMIT = 20_000
 """Sets of tags remembered for sharing between rows."""
 
 
+class Watcher(Protocol):
+    """A view that is made of visible rows: expired ones and superseded ones included, deleted ones not."""
+
+    def put(self, row: Row) -> None:
+        """Take a row that has become visible. A memory that changes is another row, with another number."""
+        ...
+
+    def drop(self, row: Row) -> None:
+        """Let go of a row that is not visible any more."""
+        ...
+
+
 class Records:
     """The memories one caller may see."""
 
@@ -39,11 +53,22 @@ class Records:
         """Those of the caller's own places."""
         self._shadowed: dict[Place, dict[str, Row]] = {}
         """Older copies of memories that are on their way between two of the caller's places."""
+        self._deleted: dict[Place, dict[str, Row]] = {}
+        """Deleted ones that may still be restored."""
+        self._numbers = count(1)
+        self._by_number: dict[int, Row] = {}
+        self._watchers: list[Watcher] = []
         self._corrupt: dict[_Address, tuple[Scope, str]] = {}
         self._forgotten: dict[str, set[Place]] = {}
         """Tokens of ids that somebody deleted from the caller's own places, for as long as their tombstones are known."""
         self._folded_size = 0
         self._shared_tags: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell a view of every row, those that are there already first."""
+        self._watchers.append(watcher)
+        for row in self._by_number.values():
+            watcher.put(row)
 
     # --- folding ---
 
@@ -75,7 +100,7 @@ class Records:
     def keys(self, sight: Sight) -> Iterator[str]:
         """Yield the keys of everything held under a sight, unreadable ones included."""
         for place in self._places_of(sight):
-            for rows in (*self._shelves[place].values(), self._shadowed.get(place, {})):
+            for rows in self._rows_of(place):
                 for ident in rows:
                     yield place.key(ident)
         for bucket, name in self._corrupt:
@@ -104,13 +129,34 @@ class Records:
 
     # --- reading ---
 
+    def row(self, number: int) -> Row | None:
+        """Return the visible row with a number."""
+        return self._by_number.get(number)
+
+    def rows(self) -> Collection[Row]:
+        """Return every visible row, streams included; not a copy."""
+        return self._by_number.values()
+
+    def deleted(self, ident: str) -> list[Row]:
+        """Return the deleted rows with this id that are not erased yet, the caller's own first."""
+        found = [rows[ident] for rows in self._deleted.values() if ident in rows]
+        return sorted(found, key=lambda row: (not row.place.mine, row.place.fetch, row.revision))
+
+    def deleted_rows(self) -> list[Row]:
+        """Return every deleted row that is not erased yet."""
+        return [row for rows in self._deleted.values() for row in rows.values()]
+
+    def streams(self) -> list[Place]:
+        """Return the caller's streams that hold something."""
+        return [place for place, shelves in self._shelves.items() if place.stream is not None and any(shelves.values())]
+
     def shelves(self) -> list[Shelf]:
-        """Return everything visible, in the order of the fetch; expired rows included."""
+        """Return everything visible in the four scopes, in the order of the fetch; expired rows included, streams not."""
         return [
             Shelf(place.scope, category, rows.values())
             for place in sorted(self._shelves, key=lambda place: place.fetch)
             for category, rows in self._shelves[place].items()
-            if rows
+            if rows and place.stream is None
         ]
 
     def find(self, ident: str) -> list[Row]:
@@ -133,18 +179,18 @@ class Records:
         """Say whether the caller deleted a memory with this id, as far as its tombstone is still there."""
         return escape_token(ident) in self._forgotten
 
-    def own(self, scope: Scope) -> list[Shelf]:
-        """Return the shelves of the caller's own part of a scope."""
+    def own(self, scope: Scope, stream: str | None = None) -> list[Shelf]:
+        """Return the shelves of the caller's own part of a scope, or of one of its streams."""
         return [
             Shelf(scope, category, rows.values())
             for place, shelves in self._shelves.items()
-            if place.mine and place.scope is scope
+            if place.mine and place.scope is scope and place.stream == stream
             for category, rows in shelves.items()
         ]
 
     def count(self) -> int:
         """Return how many memories are visible, expired ones included."""
-        return sum(len(rows) for shelves in self._shelves.values() for rows in shelves.values())
+        return len(self._by_number)
 
     def corrupt(self, scopes: Sequence[Scope] = tuple(Scope)) -> dict[_Address, str]:
         """Return the unreadable records of some scopes and what is wrong with each."""
@@ -172,6 +218,7 @@ class Records:
                 scope=sight.scope,
                 fetch=number,
                 mine=self._is_mine(sight, key),
+                stream=unescape_token(key.owner) if key.root is Root.STREAMS else None,
             )
             self._places[number, key.owner] = place
             self._shelves[place] = {}
@@ -180,8 +227,14 @@ class Records:
         return place
 
     def _is_mine(self, sight: Sight, key: Key) -> bool:
+        if key.root is Root.STREAMS:
+            return sight.mine
         owner = sight.owner if sight.owner is not None else self._caller.agent_id
         return escape_token(owner) == key.owner and may_change(self._caller, Space(sight.bucket, key.root, owner))
+
+    def _rows_of(self, place: Place) -> tuple[dict[str, Row], ...]:
+        """Return everything held of a place, visible or not."""
+        return (*self._shelves[place].values(), self._shadowed.get(place, {}), self._deleted.get(place, {}))
 
     def _places_of(self, sight: Sight) -> list[Place]:
         number = self._sights.index(sight)
@@ -192,8 +245,12 @@ class Records:
         if len(self._shared_tags) > _SHARED_TAGS_LIMIT:
             self._shared_tags.clear()
         folds = self._folded_size < FOLDED_LIMIT
-        row = row_of(memory, place, revision, self._shared_tags, folds=folds)
-        if place.mine:
+        row = row_of(memory, place, revision, self._shared_tags, folds=folds, number=next(self._numbers))
+        if memory.deleted_at is not None:
+            self._deleted.setdefault(place, {})[memory.id] = row
+            if place.mine:
+                self._settle(memory.id)
+        elif place.mine:
             self._settle(memory.id, row)
         else:
             self._shelve(row)
@@ -205,14 +262,21 @@ class Records:
 
     def _drop_hashed(self, place: Place, token: str) -> None:
         """Drop a record whose id is too long to stand in its key: search for it."""
-        for rows in (*self._shelves[place].values(), self._shadowed.get(place, {})):
+        for rows in self._rows_of(place):
             for ident in [ident for ident in rows if escape_token(ident) == token]:
                 self._drop(place, ident)
 
     def _take(self, place: Place, ident: str) -> None:
+        if (deleted := self._deleted.get(place)) is not None:
+            deleted.pop(ident, None)
+            if not deleted:
+                del self._deleted[place]
         taken = None
         for rows in self._shelves[place].values():
             if (taken := rows.pop(ident, None)) is not None:
+                del self._by_number[taken.number]
+                for watcher in self._watchers:
+                    watcher.drop(taken)
                 break
         else:
             if (shadow := self._shadowed.get(place)) is not None:
@@ -229,6 +293,9 @@ class Records:
     def _shelve(self, row: Row) -> None:
         self._folded_size += row.folded_size
         self._shelves[row.place].setdefault(row.memory.category, {})[row.memory.id] = row
+        self._by_number[row.number] = row
+        for watcher in self._watchers:
+            watcher.put(row)
 
     def _settle(self, ident: str, row: Row | None = None) -> None:
         """Let the newest of the caller's own copies of a memory be the visible one."""

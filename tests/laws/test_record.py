@@ -16,6 +16,7 @@ from identity.errors import Corrupt, InvalidCategory, InvalidInput
 from identity.visibility import Scope
 from loomem.core import limits as check
 from loomem.core import plan
+from loomem.core.knowledge import FactType
 from loomem.core.limits import Limits
 from loomem.core.position import format_position, parse_position
 from loomem.core.record import CATEGORIES, Category, Memory, decode, encode, from_fields, to_fields
@@ -297,3 +298,18 @@ def test_no_refusal_is_longer_than_it_helps() -> None:
         assert len(raised.value.message) < 120
     assert len(check.shown_id("x" * 10_000, LIMITS)) == LIMITS.id_chars
     assert check.shown_id("\ud800", LIMITS) == "?"
+
+
+def test_what_is_known_of_a_memory_survives_with_fields_of_later_versions() -> None:
+    known = {"factType": "event", "eventDate": "2026-04-01", "supersedes": ["a"], "later": {"x": 1}}
+    stored = {**to_fields(Memory(**_REQUIRED)), "deletedAt": "2026-04-02T00:00:00.000Z", "knowledge": known}
+    memory = decode(json.dumps(stored).encode())
+    assert memory.knowledge is not None
+    assert (memory.knowledge.fact_type, memory.knowledge.supersedes) == (FactType.EVENT, ("a",))
+    assert json.loads(encode(memory)) == stored
+    assert decode(encode(memory)) == memory
+
+
+def test_what_is_known_must_be_an_object() -> None:
+    with pytest.raises(Corrupt):
+        decode(json.dumps({**to_fields(Memory(**_REQUIRED)), "knowledge": "much"}).encode())
