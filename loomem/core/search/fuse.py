@@ -24,17 +24,13 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from loomem.core.analyse.characters import fold
+from loomem.core.search.settings import Arms
 from loomem.core.search.turns import WIDE_FROM, letters
 
-WORDS_SHORT = 0.5
-"""The words' share of a score for a short question; the rest is the meaning's."""
-WORDS_LONG = 0.2
 LONG_LETTERS = 250
 """A question of so many letters stands half-way between short and long."""
 STEP = math.exp(-1 / 2.5)
 """What is left of a lent score with each turn that lies between."""
-CONTEXT = 0.6
-"""The weight of what is lent."""
 ASKING_LENDS = 0.3
 """So much more a turn that asks lends, for the next one answers;"""
 ASKING_LACKS = 0.1
@@ -57,6 +53,7 @@ ROLES = frozenset({"", "user", "human", "assistant", "ai", "agent", "bot", "syst
 """Speakers who are no names: that a question has such a word says nothing of who is meant."""
 EXPLAINED = 100
 """Of the best, those that get their parts."""
+DEFAULTS = Arms()
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):
@@ -91,7 +88,7 @@ class Turn(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Whether it ends as a question does."""
 
 
-Turns = Callable[[int], Turn | None]
+Threads = Callable[[int], Turn | None]
 """Gives what a row is a turn of; None for one that is no turn."""
 
 
@@ -124,8 +121,9 @@ def fuse(
     question: Signals,
     words: Sequence[Hit],
     meaning: Sequence[Hit],
-    turns: Turns | None = None,
+    threads: Threads | None = None,
     *,
+    settings: Arms = DEFAULTS,
     explained: int = EXPLAINED,
 ) -> list[Fused]:
     """Return all that any arm found, the best first. One arm alone, without conversations, keeps its order.
@@ -134,11 +132,13 @@ def fuse(
     what is given. What an arm did not find has nothing from it, so where the caller can score what the other arm found (an
     index of vectors can), it should add those hits. The first `explained` have their parts.
     """
-    arms = _arms(question, words, meaning)
+    if settings.meaning_floor > 0:
+        meaning = [hit for hit in meaning if hit.score >= settings.meaning_floor]
+    arms = _arms(words_share(question, settings), words, meaning)
     own = _added(arms)
-    placed = {} if turns is None else {number: turn for number in own if (turn := turns(number)) is not None}
+    placed = {} if threads is None else {number: turn for number in own if (turn := threads(number)) is not None}
     _discount_others(own, placed, question)
-    lent = _lent(own, placed)
+    lent = _lent(own, placed, settings.neighbours)
     scores = {number: _joined(score, placed.get(number), lent.get(number)) for number, score in own.items()}
     most = max(1.0, *scores.values()) if scores else 1.0  # neighbours may lift the best beyond 1
     order = sorted(scores, key=lambda number: -scores[number])
@@ -146,9 +146,10 @@ def fuse(
     return [Fused(number, scores[number] / most, parts.get(number, ())) for number in order]
 
 
-def words_share(question: Signals) -> float:
+def words_share(question: Signals, settings: Arms = DEFAULTS) -> float:
     """Return how much of a score is the words', for a question; the rest is the meaning's."""
-    return WORDS_LONG + (WORDS_SHORT - WORDS_LONG) / (1 + (letters(question.text) / LONG_LETTERS) ** 2)
+    short, long = settings.words, settings.words_long
+    return long + (short - long) / (1 + (letters(question.text) / LONG_LETTERS) ** 2)
 
 
 class _Arm(msgspec.Struct, frozen=True):
@@ -158,8 +159,7 @@ class _Arm(msgspec.Struct, frozen=True):
     weight: float
 
 
-def _arms(question: Signals, words: Sequence[Hit], meaning: Sequence[Hit]) -> list[_Arm]:
-    share = words_share(question)
+def _arms(share: float, words: Sequence[Hit], meaning: Sequence[Hit]) -> list[_Arm]:
     if not words or not meaning:
         share = 1.0 if words else 0.0
     return [_Arm("words", words, _by_most(words), share), _Arm("meaning", meaning, _by_range(meaning), 1 - share)]
@@ -203,8 +203,8 @@ def _names(asked: str, speaker: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(speaker)}(?!\w)", asked) is not None
 
 
-def _lent(own: Mapping[int, float], placed: Mapping[int, Turn]) -> dict[int, float]:
-    """Return what each turn is lent by those before and after it in its sitting.
+def _lent(own: Mapping[int, float], placed: Mapping[int, Turn], weight: float) -> dict[int, float]:
+    """Return what each turn is lent by those before and after it in its sitting, weighted.
 
     The lender's square, less by `STEP` for each step; so one pass forth and one back is enough.
     """
@@ -219,7 +219,7 @@ def _lent(own: Mapping[int, float], placed: Mapping[int, Turn]) -> dict[int, flo
         _pass(sitting, lent)
         sitting.reverse()
         _pass(sitting, lent)
-    return {number: score * _taken(placed[number]) for number, score in lent.items()}
+    return {number: score * _taken(placed[number]) * weight for number, score in lent.items()}
 
 
 def _pass(sitting: Sequence[tuple[int, int, float]], lent: dict[int, float]) -> None:
@@ -246,7 +246,7 @@ def _asks(turn: Turn) -> float:
 def _joined(own: float, turn: Turn | None, lent: float | None) -> float:
     if turn is None or lent is None:
         return (own + ALONE * own * own) / (1 + ALONE)
-    return (own + CONTEXT * lent) * (1 - ASKING_LACKS * _asks(turn)) / (1 + ALONE)
+    return (own + lent) * (1 - ASKING_LACKS * _asks(turn)) / (1 + ALONE)
 
 
 def _parts(
@@ -259,6 +259,7 @@ def _parts(
             if hit.number in wanted:
                 parts[hit.number] += (Part(arm.name, rank, hit.score, normal, arm.weight),)
     for number in wanted & lent.keys():
-        raw = lent[number] / (_taken(placed[number]) or 1.0)
-        parts[number] += (Part("thread", None, raw, lent[number], CONTEXT),)
+        weight = _taken(placed[number])
+        raw = lent[number] / weight if weight else 0.0
+        parts[number] += (Part("thread", None, raw, raw, weight),)
     return parts
