@@ -154,8 +154,19 @@ class Door:
             trail=trail,
         )
 
-    def remove(self, row: Held, reason: Reason) -> Remove:
-        """Return the change that erases a memory; what was forgotten leaves a tombstone for as long as the limits say."""
+    def remove(self, row: Held, reason: Reason, *, whole: bool = False) -> Change:
+        """Return the change that erases a memory; what was forgotten leaves a tombstone for as long as the limits say.
+
+        What took another's place leaves a stub, unless it is to go as a `whole`, as if it had never been there.
+        """
+        if plan.takes_a_place(row.memory) and not whole:
+            return Put(
+                key=row.key,
+                value=encode(plan.stub_of(row.memory)),
+                expected=row.revision,
+                op=self.ids.op_id(),
+                trail=row.trail,
+            )
         return Remove(
             key=row.key,
             expected=row.revision,
