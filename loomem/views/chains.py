@@ -105,12 +105,26 @@ class Chains:
 
     # --- reading ---
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no memory took another's place."""
+        return not self._by
+
+    def is_superseded(self, row: Row) -> bool:
+        """Say whether a memory took a row's place."""
+        return any(True for _ in self._successors(row.place, row.memory))
+
     def superseded_by(self, row: Row) -> str | None:
         """Return the id of the memory that took a row's place, or None when none did."""
         if not self._by:
             return None
         successor = self._successor(row.place, row.memory)
         return None if successor is None else successor.id
+
+    def would_come_back(self, row: Row) -> bool:
+        """Say whether a row is superseded by nothing but memories that are deleted: alone elsewhere, it would be back."""
+        successors = list(self._successors(row.place, row.memory)) if self._by else []
+        return bool(successors) and all(new.deleted_at is not None for new in successors)
 
     def valid_until(self, row: Row) -> int | None:
         """Return until when a row held: as it says itself, or until its successor; in milliseconds since 1970."""
