@@ -1,0 +1,116 @@
+"""Every number of search in one value, with its default; the settings override them.
+
+Bounds stand in the types, so that whoever reads settings can refuse what means nothing and say what would.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Factor = Annotated[float, Meta(ge=0.0, le=10.0)]
+Rows = Annotated[int, Meta(ge=1, le=1_000)]
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the settings."""
+
+
+class TopK(Section):
+    """How many rows an answer has."""
+
+    default: Rows = 5
+    most: Rows = 20
+    """What a call may ask for."""
+    counting_default: Rows = 30
+    """For questions that count or list."""
+    counting_most: Rows = 30
+
+
+class Arms(Section):
+    """What each arm adds to a score."""
+
+    words: Share = 0.6
+    meaning: Share = 0.4
+    neighbours: Share = 0.2
+    """What a turn of a conversation is lent by its neighbours."""
+    meaning_floor: Share = 0.0
+    """Cosines below it count as nothing; 0 = off."""
+
+
+class Decay(Section):
+    """How a score fades with age: e^(-rate x days)."""
+
+    stated_per_day: Share = 0.05
+    """Of what stands as it was said (level 0)."""
+    derived_per_day: Share = 0.03
+    """Of what was extracted or merged (level 1)."""
+    floor: Share = 0.5
+    """Nothing fades below it, so that what is old and matches well is still found."""
+    relief: Share = 0.0
+    """How much a strong match is spared: 1 = a perfect one does not fade."""
+
+
+class TrustWeights(Section):
+    """By how far the source is trusted."""
+
+    a1: Factor = 1.0
+    """Also of memories that say nothing of it."""
+    a2: Factor = 0.92
+    b: Factor = 0.80
+    """Also of any other word."""
+
+
+class RoleWeights(Section):
+    """By what a memory is for."""
+
+    claim: Factor = 1.0
+    cue: Factor = 0.8
+    evidence: Factor = 0.5
+
+
+class LevelWeights(Section):
+    """By how much a memory was worked on."""
+
+    stated: Factor = 1.0
+    derived: Factor = 1.5
+
+
+class Weights(Section):
+    """What multiplies the score of a memory, by what is known of it."""
+
+    preference: Factor = 1.1
+    """Of preferences and decisions."""
+    importance: Share = 0.15
+    """How much the importance of a memory counts: 1 = it is a factor as it stands, 0 = not at all."""
+    dated: Factor = 1.25
+    """Of what happened, or was said, on a date that the question names."""
+    user_state: Factor = 1.0
+    """Of preferences and project states that the user said; 1.3 to 1.5 favours them."""
+    assistant_state: Factor = 1.0
+    """Of those that an assistant said; below 1 damps them."""
+    feedback: Share = 0.25
+    """By how much ratings may raise or lower a score."""
+    harmful: Share = 0.5
+    """Of what somebody rated harmful."""
+    trust: TrustWeights = TrustWeights()
+    role: RoleWeights = RoleWeights()
+    level: LevelWeights = LevelWeights()
+
+
+class SearchSettings(Section):
+    """How search answers."""
+
+    deadline_ms: Annotated[int, Meta(ge=50, le=30_000)] = 500
+    """An arm that has not answered by then is left out, and the answer says that it is degraded."""
+    evidence_fields: bool = False
+    """Whether rows say who said it, when, and which record it was taken from."""
+    per_source: Annotated[int, Meta(ge=0, le=1_000)] = 0
+    """Most rows from one source or conversation; 0 = no cap."""
+    top_k: TopK = TopK()
+    arms: Arms = Arms()
+    decay: Decay = Decay()
+    weights: Weights = Weights()
