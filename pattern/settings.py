@@ -19,6 +19,8 @@ import msgspec
 from identity.errors import InvalidInput
 from loomem.core.limits import Limits
 from loomem.core.scan import ScanPolicy
+from loomem.core.search.settings import SearchSettings
+from pattern.profiles import Profile, profile_of
 
 LEVELS = {"DEBUG": "DEBUG", "INFO": "INFO", "WARN": "WARNING", "WARNING": "WARNING", "ERROR": "ERROR"}
 
@@ -36,6 +38,7 @@ _KNOWN = frozenset(
         "PATTERN_TIMEZONE",
         "PATTERN_REPLICAS",
         "PATTERN_INBOX_PREFIX",
+        "PATTERN_PROFILE",
         *_LIMIT_NAMES,
     }
 )
@@ -86,6 +89,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     timezone: ZoneInfo
     replicas: int
     limits: Limits
+    search: SearchSettings
+    profile: Profile
+    """Which tools a session offers."""
     log_level: str | None
     """As asked for; None = nobody did."""
     node_environment: dict[str, str]
@@ -121,6 +127,8 @@ def from_environment(environment: Mapping[str, str], cwd: Path) -> Settings:
         timezone=_timezone(env),
         replicas=_whole(env, "PATTERN_REPLICAS", 1, most=5),
         limits=_limits(env),
+        search=SearchSettings(),
+        profile=profile_of(env.get("PATTERN_PROFILE", Profile.FULL), said_by="PATTERN_PROFILE"),
         log_level=_log_level(env),
         node_environment={**environment, **_absolute(env, cwd), "PATTERN_HOME": str(home)},
         warnings=tuple(_unknown(env)),

@@ -1,5 +1,6 @@
 """The rules of search. Pure: no index, no clock, no I/O; `loomem.search` asks the arms and calls these.
 
+    settings   every number of it, with its default
     fuse       the answers of the arms, joined into one score for each memory
 
 Deliberately absent: the arms themselves (`loomem.views`), who may see what (`identity.visibility`; it is settled before an

@@ -15,11 +15,7 @@ Factor = Annotated[float, Meta(ge=0.0, le=10.0)]
 Rows = Annotated[int, Meta(ge=1, le=1_000)]
 
 
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of the settings."""
-
-
-class TopK(Section):
+class TopK(msgspec.Struct, frozen=True, kw_only=True):
     """How many rows an answer has."""
 
     default: Rows = 5
@@ -30,7 +26,7 @@ class TopK(Section):
     counting_most: Rows = 30
 
 
-class Arms(Section):
+class Arms(msgspec.Struct, frozen=True, kw_only=True):
     """What each arm adds to a score."""
 
     words: Share = 0.6
@@ -41,7 +37,7 @@ class Arms(Section):
     """Cosines below it count as nothing; 0 = off."""
 
 
-class Decay(Section):
+class Decay(msgspec.Struct, frozen=True, kw_only=True):
     """How a score fades with age: e^(-rate x days)."""
 
     stated_per_day: Share = 0.05
@@ -54,7 +50,7 @@ class Decay(Section):
     """How much a strong match is spared: 1 = a perfect one does not fade."""
 
 
-class TrustWeights(Section):
+class TrustWeights(msgspec.Struct, frozen=True, kw_only=True):
     """By how far the source is trusted."""
 
     a1: Factor = 1.0
@@ -64,7 +60,7 @@ class TrustWeights(Section):
     """Also of any other word."""
 
 
-class RoleWeights(Section):
+class RoleWeights(msgspec.Struct, frozen=True, kw_only=True):
     """By what a memory is for."""
 
     claim: Factor = 1.0
@@ -72,14 +68,14 @@ class RoleWeights(Section):
     evidence: Factor = 0.5
 
 
-class LevelWeights(Section):
+class LevelWeights(msgspec.Struct, frozen=True, kw_only=True):
     """By how much a memory was worked on."""
 
     stated: Factor = 1.0
     derived: Factor = 1.5
 
 
-class Weights(Section):
+class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """What multiplies the score of a memory, by what is known of it."""
 
     preference: Factor = 1.1
@@ -101,7 +97,7 @@ class Weights(Section):
     level: LevelWeights = LevelWeights()
 
 
-class SearchSettings(Section):
+class SearchSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How search answers."""
 
     deadline_ms: Annotated[int, Meta(ge=50, le=30_000)] = 500
