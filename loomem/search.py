@@ -21,12 +21,18 @@ import msgspec
 from identity.errors import LoomError
 from identity.ports import Clock
 from loomem.core.embedding import Asker, Embedded
+from loomem.core.position import format_position
 from loomem.core.row import Place, Row
+from loomem.core.search.admit import happened_within, was_valid
+from loomem.core.search.collapse import capped, collapse
 from loomem.core.search.fuse import Fused, Hit, Signals, Threads, fuse
+from loomem.core.search.question import Question
 from loomem.core.search.settings import SearchSettings
 from loomem.core.search.weigh import Factor, Ratings, Span, Weighing
 from loomem.core.search.when import mentioned
 from loomem.core.times import millis
+from loomem.found import shown, within_budget
+from loomem.results import Arm, Explained, Found, FoundRow
 from loomem.views.projection import Projection
 from loomem.views.words import Words
 
@@ -54,6 +60,18 @@ class Meaning(Protocol):
 
     def lacking(self) -> str | None:
         """Return what is missing of it, in words, if anything."""
+        ...
+
+
+class Successions(Protocol):
+    """What took whose place."""
+
+    def superseded_by(self, row: Row) -> str | None:
+        """Return the id of the memory that took a row's place, or None."""
+        ...
+
+    def valid_until(self, row: Row) -> int | None:
+        """Return until when a row held, in milliseconds since 1970, or None."""
         ...
 
 
@@ -90,6 +108,7 @@ class Search:
         asker: Asker | None = None,
         threads: Threads | None = None,
         ratings: Ratings | None = None,
+        successions: Successions | None = None,
     ) -> None:
         self.settings = settings
         self.zone = zone
@@ -100,6 +119,28 @@ class Search:
         self._asker = asker
         self._threads = threads
         self._ratings = ratings
+        self._successions = successions
+
+    async def answer(self, question: Question) -> Found:
+        """Return the rows that answer a question, each thing once, as many as were asked for."""
+        began = time.perf_counter()
+        ranking = await self.rank(question.text, _places(question), self._admit(question), question.rows)
+        ranked = capped(ranking.rows, _source_of, self.settings.per_source)
+        if question.include_superseded:
+            shown = [(one, list[Scored]()) for one in ranked[: question.rows]]  # versions of a fact are much alike
+        else:
+            shown = collapse(ranked, lambda one: one.row.memory.content, question.rows)
+        rows = [self._shown(one, [other.row.id for other in same], explain=question.explain) for one, same in shown]
+        fitting = within_budget(rows, question.tokens)
+        return Found(
+            rows=fitting,
+            counting=question.counting,
+            evidence=question.evidence,
+            more=len(fitting) < len(rows) or sum(1 + len(same) for _, same in shown) < len(ranked),
+            degraded=ranking.degraded,
+            took_ms=round((time.perf_counter() - began) * 1_000, 1),
+            position=format_position(self._projection.position_of(question.scopes)),
+        )
 
     async def rank(self, text: str, within: Callable[[Place], bool], admit: Admit, wanted: int) -> Ranking:
         """Return the rows that a text finds in some places and that may be shown: `wanted` of them, and some more.
@@ -126,6 +167,51 @@ class Search:
         return Ranking(self._weighed(text, fused), degraded, all_words and all_meaning)
 
     # --- within ---
+
+    def _admit(self, question: Question) -> Admit:
+        now_ms = millis(self.clock.now())
+        successions = self._successions
+
+        def admit(row: Row) -> bool:
+            if row.expired(now_ms):
+                return False
+            if successions is not None and not question.include_superseded and successions.superseded_by(row):
+                return False
+            if question.valid_at is not None:
+                until = None if successions is None else successions.valid_until(row)
+                if not was_valid(row.memory, until, question.valid_at):
+                    return False
+            return question.after is None or happened_within(row, question.after, now_ms)
+
+        return admit
+
+    def _shown(self, one: Scored, same: list[str], *, explain: bool) -> FoundRow:
+        superseded_by = None if self._successions is None else self._successions.superseded_by(one.row)
+        explained = None
+        if explain:
+            explained = Explained(
+                joined=round(one.fused.score, 4),
+                arms=[
+                    Arm(
+                        arm=part.arm,
+                        rank=part.rank,
+                        raw=round(part.raw, 4),
+                        normal=round(part.normal, 4),
+                        weight=round(part.weight, 4),
+                    )
+                    for part in one.fused.parts
+                ],
+                factors={factor.name: round(factor.value, 4) for factor in one.factors},
+            )
+        return shown(
+            one.row,
+            one.score,
+            zone=self.zone,
+            weights=self.settings.weights,
+            superseded_by=superseded_by,
+            same=same,
+            explained=explained,
+        )
 
     async def _prepared(self, text: str, degraded: list[str]) -> Embedded | None:
         """Wait for the words and for the question's vector, both at once and neither beyond the deadline."""
@@ -173,7 +259,9 @@ class Search:
 
     def _weighed(self, text: str, fused: Sequence[Fused]) -> list[Scored]:
         now = self.clock.now()
-        spans = [Span(millis(one.when.start), millis(one.when.end)) for one in mentioned(text, now.astimezone(self.zone))]
+        spans = [
+            Span(millis(one.when.start), millis(one.when.end)) for one in mentioned(text, now.astimezone(self.zone))
+        ]
         weighing = Weighing(now_ms=millis(now), settings=self.settings, spans=spans, ratings=self._ratings)
         found: list[Scored] = []
         for one in fused:
@@ -185,3 +273,19 @@ class Search:
                     score *= factor.value
                 found.append(Scored(row, score, one, factors))
         return sorted(found, key=lambda one: (-one.score, one.row.order))
+
+
+def _places(question: Question) -> Callable[[Place], bool]:
+    def within(place: Place) -> bool:
+        return place.scope in question.scopes and (question.stream is None or question.stream.holds(place))
+
+    return within
+
+
+def _source_of(one: Scored) -> object | None:
+    """Return what a row was taken from: a source, or the conversation it is a turn of."""
+    memory = one.row.memory
+    if memory.knowledge is not None and memory.knowledge.source_id is not None:
+        return memory.knowledge.source_id
+    conversation = (memory.metadata or {}).get("conversation")
+    return conversation if isinstance(conversation, str) else None

@@ -23,38 +23,35 @@ COMPARED_LIMIT = 400
 
 _EDGES = ".,;:!\"'()[]{}…·、。，；：！「」『』“”„‘’«»<>*_`"
 """Punctuation around a word that changes nothing; a question mark does."""
-_NEGATIONS = frozenset(
-    word.casefold()
-    for word in (
-        # English, Polish, German
-        "no not never none nothing nobody neither nor cannot without except unless longer stopped "
-        "nie nigdy nic nikt żaden żadna żadne bez ani brak oprócz "
-        "nicht nie niemals kein keine keinen keinem keiner keines nichts niemand ohne weder außer "
-        # Russian, French, Spanish, Italian, Portuguese, Arabic
-        "не нет ни никогда ничего никто без кроме "
-        "ne pas jamais rien aucun aucune sans sauf sin nunca nada nadie ningún ninguna non mai niente nessuno senza "
-        "não nem nunca sem لا ليس لم لن ما غير بدون أبدا"
-    ).split()
+
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.casefold().split())
+
+
+_NEGATIONS = _listed(
+    # English, Polish, German
+    "no not never none nothing nobody neither nor cannot without except unless longer stopped "
+    "nie nigdy nic nikt żaden żadna żadne bez ani brak oprócz "
+    "nicht nie niemals kein keine keinen keinem keiner keines nichts niemand ohne weder außer "
+    # Russian, French, Spanish, Italian, Portuguese, Arabic
+    "не нет ни никогда ничего никто без кроме "
+    "ne pas jamais rien aucun aucune sans sauf sin nunca nada nadie ningún ninguna non mai niente nessuno senza "
+    "não nem nunca sem لا ليس لم لن ما غير بدون أبدا"
 )
-_DATES = frozenset(
-    word.casefold()
-    for word in (
-        "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
-        "september october november december today yesterday tomorrow morning evening night noon midnight "
-        "poniedziałek wtorek środa czwartek piątek sobota niedziela dziś dzisiaj wczoraj jutro rano wieczorem "
-        "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia "
-        "montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz mai juni juli oktober dezember "
-        "heute gestern morgen abends"
-    ).split()
+_DATES = _listed(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december today yesterday tomorrow morning evening night noon midnight "
+    "poniedziałek wtorek środa czwartek piątek sobota niedziela dziś dzisiaj wczoraj jutro rano wieczorem "
+    "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia "
+    "montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz mai juni juli oktober dezember "
+    "heute gestern morgen abends"
 )
-_COUNTS = frozenset(
-    word.casefold()
-    for word in (
-        "zero one two three four five six seven eight nine ten eleven twelve hundred thousand million first second third "
-        "once twice half double all some many few most every each any always sometimes often rarely "
-        "jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć sto tysiąc raz "
-        "eins zwei drei vier fünf sechs sieben acht neun zehn hundert tausend einmal zweimal"
-    ).split()
+_COUNTS = _listed(
+    "zero one two three four five six seven eight nine ten eleven twelve hundred thousand million first second third "
+    "once twice half double all some many few most every each any always sometimes often rarely "
+    "jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć sto tysiąc raz "
+    "eins zwei drei vier fünf sechs sieben acht neun zehn hundert tausend einmal zweimal"
 )
 _TELLING = _NEGATIONS | _DATES | _COUNTS
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]")

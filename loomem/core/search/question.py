@@ -97,9 +97,7 @@ def clean_query_text(text: object) -> str:
 
 
 def _rows(asked: object, limits: TopK, *, counting: bool) -> int:
-    usual, most = (
-        (limits.counting_default, limits.counting_most) if counting else (limits.default, limits.most)
-    )
+    usual, most = (limits.counting_default, limits.counting_most) if counting else (limits.default, limits.most)
     if asked is None:
         return min(usual, most)
     if isinstance(asked, bool) or not isinstance(asked, int | float) or asked != asked:

@@ -266,7 +266,10 @@ _PATTERNS: tuple[tuple[re.Pattern[str], _Meaning], ...] = tuple(
         (_any(_DAYS), _named_day),
         (rf"(?:{_COUNT} )?{_UNIT} (?:ago|temu)", _ago),
         (rf"vor {_COUNT} {_UNIT}", _ago),
-        (r"last week|(?:w )?(?:zeszłym|ostatnim|ubiegłym) tygodniu|(?:zeszły|ostatni) tydzień|letzte[rn]? woche", _last_week),
+        (
+            r"last week|(?:w )?(?:zeszłym|ostatnim|ubiegłym) tygodniu|(?:zeszły|ostatni) tydzień|letzte[rn]? woche",
+            _last_week,
+        ),
         (
             r"last month|(?:w )?(?:zeszłym|ostatnim|ubiegłym) miesiącu|(?:zeszły|ostatni) miesiąc|letzte[rnm]? monat",
             _last_month,
