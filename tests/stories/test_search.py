@@ -51,5 +51,8 @@ async def test_what_one_family_wrote_the_other_finds(agents: Agents) -> None:
     await me.call("memory_store", content="Maria prefers Kubernetes over Nomad.")
     assert await contents(mate, "kubernetes") == ["We deploy with Kubernetes."]
     found = await rows(me, "kubernetes")
-    assert {(row["scope"], row["stream"]) for row in found} == {("team", "__project__"), ("personal", "__user_default__")}
+    assert {(row["scope"], row["stream"]) for row in found} == {
+        ("team", "__project__"),
+        ("personal", "__user_default__"),
+    }
     assert (await me.call("recall-context", search="nomad"))["counts"]["personal"] == 1
