@@ -36,7 +36,7 @@ from loomem.results import Arm, Explained, Found, FoundRow
 from loomem.views.projection import Projection
 from loomem.views.words import Words
 
-POOL = 100
+POOL = 500
 """Rows that each arm is asked for, at least."""
 POOL_PER_ROW = 3
 POOL_LIMIT = 20_000
@@ -124,7 +124,9 @@ class Search:
     async def answer(self, question: Question) -> Found:
         """Return the rows that answer a question, each thing once, as many as were asked for."""
         began = time.perf_counter()
-        ranking = await self.rank(question.text, _places(question), self._admit(question), question.rows)
+        ranking = await self.rank(
+            question.text, _places(question), self._admit(question), question.rows, explain=question.explain
+        )
         ranked = capped(ranking.rows, _source_of, self.settings.per_source)
         if question.include_superseded:
             shown = [(one, list[Scored]()) for one in ranked[: question.rows]]  # versions of a fact are much alike
@@ -142,7 +144,9 @@ class Search:
             position=format_position(self._projection.position_of(question.scopes)),
         )
 
-    async def rank(self, text: str, within: Callable[[Place], bool], admit: Admit, wanted: int) -> Ranking:
+    async def rank(
+        self, text: str, within: Callable[[Place], bool], admit: Admit, wanted: int, *, explain: bool = False
+    ) -> Ranking:
         """Return the rows that a text finds in some places and that may be shown: `wanted` of them, and some more.
 
         Raises: nothing of its own; what an arm cannot do stands in `degraded`.
@@ -163,7 +167,14 @@ class Search:
             known = {hit.number for hit in meaning}
             missing = [hit.number for hit in words if hit.number not in known]
             meaning = sorted([*meaning, *near.scores(embedded, missing)], key=lambda hit: -hit.score)
-        fused = fuse(Signals(text=text), words, meaning, self._threads)
+        fused = fuse(
+            Signals(text=text),
+            words,
+            meaning,
+            self._threads,
+            settings=self.settings.arms,
+            explained=wanted if explain else 0,
+        )
         return Ranking(self._weighed(text, fused), degraded, all_words and all_meaning)
 
     # --- within ---

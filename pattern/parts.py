@@ -72,7 +72,7 @@ class Parts:
                     clock=self.clock,
                     settings=settings.search,
                     zone=settings.timezone,
-                    threads=threads,
+                    threads=threads.turn,
                 ),
             )
 

@@ -27,12 +27,14 @@ class TopK(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Arms(msgspec.Struct, frozen=True, kw_only=True):
-    """What each arm adds to a score."""
+    """What each arm adds to a score. Measured (docs/retrieval.md)."""
 
-    words: Share = 0.6
-    meaning: Share = 0.4
-    neighbours: Share = 0.2
-    """What a turn of a conversation is lent by its neighbours."""
+    words: Share = 0.5
+    """For a short question; the rest of it is the meaning's."""
+    words_long: Share = 0.2
+    """For a long text as a question."""
+    neighbours: Factor = 0.6
+    """What a turn of a conversation is lent by the turns around it."""
     meaning_floor: Share = 0.0
     """Cosines below it count as nothing; 0 = off."""
 
