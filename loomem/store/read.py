@@ -25,7 +25,7 @@ async def fetch(door: Door, ident: str, at_least: Position | None) -> Fetched:
 
     Raises: InvalidInput (no id, or a position elsewhere), NotFound (unknown, not visible, or expired), Unavailable.
     """
-    await _until(door.projection, at_least, ALL_SCOPES)
+    await until(door.projection, at_least, ALL_SCOPES)
     await door.look_up([ident])
     rows, now_ms = door.rows(ident), door.now_ms
     row = next((row for row in rows if not row.expired(now_ms)), None)
@@ -43,7 +43,7 @@ async def recall(door: Door, query: Query, page: Page, at_least: Position | None
     """
     projection = door.projection
     # Relations may lead through what the other filters exclude.
-    await _until(projection, at_least, ALL_SCOPES if query.related_to else query.scopes)
+    await until(projection, at_least, ALL_SCOPES if query.related_to else query.scopes)
     chains = projection.records.chains
     answer = select(
         query, page, projection.records.shelves(), door.now_ms, None if chains.is_empty else chains.is_superseded
@@ -86,7 +86,7 @@ def health(door: Door) -> Health:
     )
 
 
-async def _until(projection: Projection, at_least: Position | None, scopes: Sequence[Scope]) -> None:
+async def until(projection: Projection, at_least: Position | None, scopes: Sequence[Scope]) -> None:
     """Wait for one's own writes, and for what the caller has heard of from others."""
     if at_least is not None:
         await projection.wait(at_least)
