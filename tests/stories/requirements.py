@@ -389,8 +389,17 @@ hygiene-linear: Cleaning takes time linear in the length of the text, whatever t
 """,
 )
 
+SEARCH: Final = _read(
+    "knowledge tools, acceptance checks 21-30; search",
+    """
+search-21: With nothing stored the answer says so; else every row is one line with its dates first and score and id last, whatever its text.
+search-families: What the remember family wrote memory_search finds, and the reverse; each row says where it lives.
+""",
+)
+
 PARTS: Final = (
     HYGIENE,
+    SEARCH,
     PROFILES,
     CREATE,
     RECALL,
