@@ -273,7 +273,7 @@ _OTHER_THINGS = (
     "bestell*", "auftrag*", "invoice*", "faktur*", "rechnung*", "ticket*", "zgłoszen*", "issue*", "pr", "pull", "bug*",
     "commit*", "build*", "version*", "wersj*", "release", "port*", "offset*", "byte*", "bajt*", "size", "rozmiar*", "größe",
     "line", "lines", "lini*", "zeile*", "row*", "wiersz*", "account*", "konto*", "kont", "iban", "isbn", "issn", "ean", "nip",
-    "regon", "krs", "pesel", "tracking", "paczk*", "przesyłk*", "sendung*", "serial*", "seryjn*", "serien*", "sku", "hash*",
+    "regon", "krs", "pesel", "tracking", "paczk*", "przesyłk*", "sendung*", "serial*", "seryjn*", "seria", "serii", "serien*", "sku", "hash*",
     "sha", "md5", "timestamp*", "epoch", "unix", "amount*", "kwot*", "betrag*", "price*", "cen*", "preis*", "cost*",
     "koszt*", "kosten", "population", "ludno*", "einwohner*", "revision*", "rewizj*", "seq*", "sequence", "customer",
     "klient*", "kunden*", "aktenzeichen", "vertrag*", "umow*", "policy", "polis*", "reference", "ref", "sygnatur*",
@@ -309,10 +309,9 @@ def _phones(text: str, label: str) -> list[Span]:
     spans: list[Span] = []
     before, done, end = "", 0, 0
     for m in _START.finditer(text):
-        start = m.start()
-        if start < end:
+        if m.start() < end:
             continue
-        form, stop = _formed(text, start)
+        start, stop, form = _formed(text, m)
         if form is None:
             continue
         # What stood before is seen as it will stand there: else redacting again would see other words.
@@ -328,13 +327,16 @@ def _phones(text: str, label: str) -> list[Span]:
     return spans
 
 
-def _formed(text: str, start: int) -> tuple[PhoneForm | None, int]:
-    """Return the first form of a phone number that fits there, and where it ends."""
-    for form in _FORMS[text[start]]:
-        match = form.pattern.match(text, start)
-        if match and not _AFTER.match(text, match.end()) and form.accept(_NOT_DIGIT.sub("", match[0])):
-            return form, match.end()
-    return None, start
+def _formed(text: str, begins: re.Match[str]) -> tuple[int, int, PhoneForm | None]:
+    """Return where the first form of a phone number that fits there begins and ends; a bracket may be its or around it."""
+    for start in range(begins.start(), begins.end()):
+        for form in _FORMS[text[start]]:
+            match = form.pattern.match(text, start)
+            if match is None or (text[start] == "(" and ")" not in match[0]) or _AFTER.match(text, match.end()):
+                continue
+            if form.accept(_NOT_DIGIT.sub("", match[0])):
+                return start, match.end(), form
+    return begins.start(), begins.start(), None
 
 
 def _is_phone(form: PhoneForm, context: str, *, plus: bool, more: bool) -> bool:
