@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import tzinfo
 
 from identity.agent import Caller
-from identity.errors import InvalidInput
+from identity.errors import InvalidInput, Unavailable
 from identity.ports import Buckets, Clock, Feed, Ids, Progress
 from identity.visibility import Scope
 from loomem.core import limits as check
@@ -22,27 +22,36 @@ from loomem.core.limits import Limits
 from loomem.core.position import Position, parse_position
 from loomem.core.recall import RawQuery, clean_page, clean_query
 from loomem.core.scan import ScanPolicy
+from loomem.core.search.question import RawQuestion, clean_question
+from loomem.core.streams import Stream
 from loomem.results import (
     BulkForgotten,
     BulkRemembered,
     Cleaned,
     Committed,
+    Deleted,
+    DeletedMemories,
     Exported,
     Fetched,
     Forgotten,
+    Found,
     Health,
+    History,
     Imported,
     ItemError,
     Migrated,
     Recalled,
     Remembered,
+    Restored,
     Shared,
     Stored,
     Updated,
 )
-from loomem.store import bulk, facts, intake, lifecycle, read, transfer
+from loomem.search import Search
+from loomem.store import bulk, deletion, facts, history, intake, lifecycle, read, transfer
 from loomem.store.files import Files
 from loomem.store.migrate import migrate
+from loomem.store.streams import stream_of
 from loomem.store.write import Door
 from loomem.views.projection import Projection
 
@@ -63,6 +72,7 @@ class Engine:
         zone: tzinfo,
         files: Files | None = None,
         facts: FactSettings | None = None,
+        search: Search | None = None,
     ) -> None:
         """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`."""
         self.caller = caller
@@ -71,6 +81,7 @@ class Engine:
         self._zone = zone
         self._files = files
         self._facts = facts or FactSettings()
+        self._search = search
         self._door = Door(caller, buckets, projection, limits, clock, ids, scan)
 
     # --- remembering ---
@@ -251,6 +262,25 @@ class Engine:
         """
         return await bulk.clean(self._door, expire_only=check.clean_flag("expireOnly", expire_only, default=False))
 
+    async def delete(self, *, chunk_id: object, stream: object = None) -> Deleted:
+        """Hide a memory of the caller's own at once and everywhere; it can be restored for as long as the limits say.
+
+        Raises: InvalidInput, NotFound, AccessDenied, CoreProtected, Conflict, Unavailable.
+        """
+        ident = check.clean_id(chunk_id, self.limits, field="chunk_id")
+        return await deletion.delete(self._door, ident, await self._stream(stream))
+
+    async def restore(self, *, memory_id: object) -> Restored:
+        """Bring back a deleted memory of the caller's own.
+
+        Raises: InvalidInput, NotFound, AccessDenied, LimitExceeded, Conflict, Unavailable.
+        """
+        return await deletion.restore(self._door, check.clean_id(memory_id, self.limits))
+
+    async def deleted(self) -> DeletedMemories:
+        """Return what can be restored, the last deleted first. Raises: Unavailable."""
+        return await deletion.deleted(self._door)
+
     # --- files ---
 
     async def export(
@@ -350,6 +380,7 @@ class Engine:
         depth: object = None,
         at_least: object = None,
         include_expired: object = None,
+        include_superseded: object = None,
     ) -> Recalled:
         """Return the visible memories that pass every filter, best first, a page at a time.
 
@@ -371,10 +402,55 @@ class Engine:
             related_to=related_to,
             depth=depth,
             include_expired=include_expired,
+            include_superseded=include_superseded,
         )
         query = clean_query(raw, self.limits, self._zone)
         page = clean_page(limit, cursor, query, self.limits)
         return await read.recall(self._door, query, page, _position(at_least))
+
+    async def history(self, *, chunk_id: object, limit: object = None, stream: object = None) -> History:
+        """Return the versions of a fact, from the id of any of them.
+
+        Raises: InvalidInput, AccessDenied (it is in another stream), Unavailable.
+        """
+        ident = check.clean_id(chunk_id, self.limits, field="chunk_id")
+        return await history.history(self._door, ident, history.clean_limit(limit), await self._stream(stream))
+
+    async def search(
+        self,
+        *,
+        query: object,
+        top_k: object = None,
+        time_filter: object = None,
+        valid_at: object = None,
+        include_superseded: object = None,
+        max_context_tokens: object = None,
+        stream: object = None,
+        scopes: object = None,
+        evidence_fields: object = None,
+        explain: object = None,
+        at_least: object = None,
+    ) -> Found:
+        """Return the visible memories that a text finds by its words and its meaning, the best first.
+
+        Raises: InvalidInput, AccessDenied (no such stream), Unavailable.
+        """
+        search = self._searching()
+        raw = RawQuestion(
+            query=query,
+            top_k=top_k,
+            time_filter=time_filter,
+            valid_at=valid_at,
+            include_superseded=include_superseded,
+            max_context_tokens=max_context_tokens,
+            scopes=scopes,
+            evidence_fields=evidence_fields,
+            explain=explain,
+        )
+        where = await self._stream(stream)
+        question = clean_question(raw, where, search.settings, now=self._door.now, zone=self._zone)
+        await read.until(self._projection, _position(at_least), question.scopes)
+        return await search.answer(question)
 
     def counts(self) -> Health:
         """Return what the views hold and how they are, without waiting for anything."""
@@ -382,10 +458,18 @@ class Engine:
 
     # --- within ---
 
+    async def _stream(self, word: object) -> Stream | None:
+        return await stream_of(self._door, word, self._facts.namespaces)
+
     async def _all_of_now(self) -> None:
         """Wait until the views hold what the buckets hold: a file is for keeps, and its ids are compared with everything."""
         await self._projection.settle()
         await self._projection.sync()
+
+    def _searching(self) -> Search:
+        if self._search is None:
+            raise Unavailable("This service was opened without an index to search in")
+        return self._search
 
     def _allowed(self) -> Files:
         if self._files is None:

@@ -21,9 +21,12 @@ from loomem.engine import Engine
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
+from loomem.search import Search
 from loomem.store.files import Files
 from loomem.views.projection import Projection
+from loomem.views.threads import Threads
 from loomem.views.warm import WarmStart
+from loomem.views.words import Words
 from pattern.clock import RandomIds
 from pattern.node import CONNECT_S, Broker
 from pattern.settings import Settings
@@ -54,8 +57,11 @@ class Parts:
         async with (
             warm_start(settings, self.caller, self.clock) as warm,
             Projection(KvFeed(self.link), buckets, self.caller, warm=warm) as projection,
+            Words(projection) as words,
         ):
             self._projection = projection
+            threads = Threads()
+            projection.records.watch(threads)
             yield Engine(
                 caller=self.caller,
                 buckets=buckets,
@@ -66,6 +72,14 @@ class Parts:
                 scan=settings.scan_policy,
                 zone=settings.timezone,
                 files=Files((settings.files_dir,)),
+                search=Search(
+                    projection=projection,
+                    words=words,
+                    clock=self.clock,
+                    settings=settings.search,
+                    zone=settings.timezone,
+                    threads=threads.turn,
+                ),
             )
 
     async def loaded(self) -> None:

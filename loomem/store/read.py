@@ -14,6 +14,7 @@ from loomem.core.record import Category, to_fields
 from loomem.core.row import Row
 from loomem.results import CoreCounts, Counts, Fetched, Health, Recalled, ScopeCounts, ViewHealth
 from loomem.store.write import Door
+from loomem.views.chains import Chains
 from loomem.views.projection import Projection
 
 _CORRUPT_SAMPLES = 5
@@ -24,13 +25,15 @@ async def fetch(door: Door, ident: str, at_least: Position | None) -> Fetched:
 
     Raises: InvalidInput (no id, or a position elsewhere), NotFound (unknown, not visible, or expired), Unavailable.
     """
-    await _until(door.projection, at_least, ALL_SCOPES)
+    await until(door.projection, at_least, ALL_SCOPES)
     await door.look_up([ident])
     rows, now_ms = door.rows(ident), door.now_ms
     row = next((row for row in rows if not row.expired(now_ms)), None)
     if row is None:
         raise NotFound("This memory has expired", memoryId=ident)
-    return Fetched(memory=_shown(row), position=format_position(door.projection.position))
+    return Fetched(
+        memory=_shown(row, door.projection.records.chains), position=format_position(door.projection.position)
+    )
 
 
 async def recall(door: Door, query: Query, page: Page, at_least: Position | None) -> Recalled:
@@ -40,9 +43,12 @@ async def recall(door: Door, query: Query, page: Page, at_least: Position | None
     """
     projection = door.projection
     # Relations may lead through what the other filters exclude.
-    await _until(projection, at_least, ALL_SCOPES if query.related_to else query.scopes)
-    answer = select(query, page, projection.records.shelves(), door.now_ms)
-    groups = _grouped(answer)
+    await until(projection, at_least, ALL_SCOPES if query.related_to else query.scopes)
+    chains = projection.records.chains
+    answer = select(
+        query, page, projection.records.shelves(), door.now_ms, None if chains.is_empty else chains.is_superseded
+    )
+    groups = _grouped(answer, chains)
     private, personal, team, public = (groups[scope] for scope in Scope)
     return Recalled(
         private=private,
@@ -80,25 +86,28 @@ def health(door: Door) -> Health:
     )
 
 
-async def _until(projection: Projection, at_least: Position | None, scopes: Sequence[Scope]) -> None:
+async def until(projection: Projection, at_least: Position | None, scopes: Sequence[Scope]) -> None:
     """Wait for one's own writes, and for what the caller has heard of from others."""
     if at_least is not None:
         await projection.wait(at_least)
     await projection.settle(scopes)
 
 
-def _grouped(answer: Answer) -> dict[Scope, list[dict[str, Any]]]:
+def _grouped(answer: Answer, chains: Chains) -> dict[Scope, list[dict[str, Any]]]:
     groups: dict[Scope, list[dict[str, Any]]] = {scope: [] for scope in Scope}
     for row in answer.rows:
-        shown = _shown(row)
+        shown = _shown(row, chains)
         if (distance := answer.distances.get(row.id)) is not None:
             shown["distance"] = distance
         groups[row.memory.scope].append(shown)
     return groups
 
 
-def _shown(row: Row) -> dict[str, Any]:
-    return {**to_fields(row.memory), "revision": row.revision}
+def _shown(row: Row, chains: Chains) -> dict[str, Any]:
+    shown = {**to_fields(row.memory), "revision": row.revision}
+    if (successor := chains.superseded_by(row)) is not None:
+        shown["supersededBy"] = successor
+    return shown
 
 
 def _scope_counts(door: Door, scope: Scope) -> ScopeCounts:
