@@ -63,6 +63,8 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     """What an embedded store takes on disk."""
     workers: list[dict[str, object]] | None = None
     """What each worker says of itself; None when the node was not asked or did not answer."""
+    embedding: dict[str, object] | None = None
+    """How the model is that embeds."""
     error: str | None = None
 
 
