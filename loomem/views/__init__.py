@@ -2,6 +2,7 @@
 
     projection   follows every stretch of keys that one caller may read, and folds what it is told
     track        one of these stretches: how far it is, and who waits for it
+    kinds        which view folds what
     records      the view of records that comes of it
 
 Deliberately absent: writing, files, locks, and any second source: a view equals the fold of the log, or it is wrong.

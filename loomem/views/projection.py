@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
@@ -20,9 +20,11 @@ import msgspec
 
 from identity.agent import Caller
 from identity.errors import InvalidInput, LoomError, Unavailable
+from identity.keys import Kind
 from identity.ports import Buckets, Feed
 from identity.visibility import Scope, sights
 from loomem.core.position import Position
+from loomem.views.kinds import Kinds, View
 from loomem.views.records import Records
 from loomem.views.track import START, Mark, Track
 
@@ -58,12 +60,22 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 class Projection:
     """The views of one caller, kept up to date while the context is open."""
 
-    def __init__(self, feed: Feed, buckets: Buckets, caller: Caller, *, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        buckets: Buckets,
+        caller: Caller,
+        *,
+        views: Callable[[Records], Mapping[Kind, View]] | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        """`views` makes what folds the kinds of values beside the memories."""
         self.records = Records(caller)
         self._feed = feed
         self._buckets = buckets
         self._patience_s = patience_s
-        self._tracks = {sight: Track(sight, self.records) for sight in sights(caller)}
+        kinds = Kinds(self.records, {} if views is None else views(self.records))
+        self._tracks = {sight: Track(sight, kinds) for sight in sights(caller)}
         self._group: asyncio.TaskGroup | None = None
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -9,7 +9,7 @@ import msgspec
 from identity.errors import AccessDenied, LoomError
 from identity.ports import CaughtUp, Entry, Event, Following, Marker, Reset
 from identity.visibility import Sight
-from loomem.views.records import Records
+from loomem.views.kinds import Kinds
 
 
 class Mark(msgspec.Struct, frozen=True, order=True):
@@ -29,7 +29,7 @@ START = Mark(0, 0)
 class Track:
     """Applies what one feed tells, each change once."""
 
-    def __init__(self, sight: Sight, records: Records) -> None:
+    def __init__(self, sight: Sight, views: Kinds) -> None:
         self.sight = sight
         self.cursor = 0
         """Every change under the sight up to this sequence of the bucket has been applied."""
@@ -42,7 +42,7 @@ class Track:
         self.error: LoomError | None = None
         self.own = START
         """The caller's newest acknowledged write here."""
-        self._records = records
+        self._views = views
         self._telling = 0
         self._told: set[str] | None = None
         """While the feed starts over: the keys it has told again."""
@@ -66,7 +66,7 @@ class Track:
         self.caught_up = False
         self._telling += 1
         self._told = set()
-        self._records.forget_tombstones(self.sight)
+        self._views.forget_tombstones(self.sight)
 
     def mark(self, sequence: int) -> Mark:
         """Return the point at which a sequence of the bucket stands."""
@@ -106,13 +106,13 @@ class Track:
             return  # told already
         if self._told is not None and isinstance(event, Entry):
             self._told.add(event.key)
-        self._records.apply(self.sight, event)
+        self._views.apply(self.sight, event)
         self.cursor = event.revision
 
     def _finish(self) -> None:
         if self._told is not None:
-            gone = [key for key in self._records.keys(self.sight) if key not in self._told]
-            self._records.forget_keys(self.sight, gone)
+            gone = [key for key in self._views.keys(self.sight) if key not in self._told]
+            self._views.forget_keys(self.sight, gone)
             self._told = None
         self.caught_up = self.loaded = True
 

@@ -65,7 +65,7 @@ async def call(tool: Tool, arguments: dict[str, Any] | None, context: Context) -
         known = checked(tool, arguments)
         async with asyncio.timeout(tool.deadline_s):
             result = await tool.run(context.lifespan_context, known, context.session.report_progress)
-        answer = reply(result)
+        answer = reply(result, tool.says)
     except Exception as error:  # noqa: BLE001 - the edge: a bug in one call must not end the session
         answer = failure(error, tool=tool.name, deadline_s=tool.deadline_s)
         outcome = error.code if isinstance(error, LoomError) else type(error).__name__

@@ -76,6 +76,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """Spellings of older clients: accepted and checked, not told."""
     result: type[msgspec.Struct]
     run: Run
+    says: Callable[[Any], str] | None = None
+    """The result in words for the model, where they are not its JSON."""
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False

@@ -19,6 +19,7 @@ from identity.visibility import Scope, Sight, sight_of, sights
 from loomem.core.limits import Limits
 from loomem.core.plan import text_of
 from loomem.core.record import Category, Memory, encode
+from loomem.views.kinds import Kinds
 from loomem.views.projection import Projection, ViewState
 from loomem.views.records import Records
 from loomem.views.track import Track
@@ -165,7 +166,7 @@ def test_a_track_survives_repetition_and_starting_over(log: list[Change], data: 
     before: list[Event] = [*told[:cut], *told[:cut], caught_up]
     after: list[Event] = [Reset(PROJECT, sight(where).filter), *again, *again[:1], caught_up]
     records = Records(ME)
-    track = Track(sight(where), records)
+    track = Track(sight(where), Kinds(records, {}))
     for event in before:
         track.on_event(event)
     assert seen(records) == seen(fold(("team", change) for change in told[:cut]))
