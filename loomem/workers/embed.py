@@ -44,6 +44,8 @@ from loomem.nats.streams import Streams
 from loomem.workers.duty import Hopeless
 from loomem.workers.status import Tally
 
+ACK_WAIT_S = 30.0
+"""Silence after which a job is another's; a text that is being embedded is heard from."""
 TRIES = 5
 """Of a vector that somebody else was quicker with; then the job is put off."""
 
@@ -71,6 +73,7 @@ class EmbedWorker:
             filters=(f"*.*.{Kind.MEMORY}.*", f"*.*.{Kind.VECTOR}.*.{token}"),
             slots=16,
             max_ack_pending=256,
+            ack_wait_s=ACK_WAIT_S,
             headers_only=True,
         )
         self._host = host
