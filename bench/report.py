@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -21,6 +22,10 @@ class Effort(msgspec.Struct, frozen=True):
 
     sizes: tuple[int, ...]
     share: float = 1.0
+    data: tuple[Path, ...] = ()
+    """Files of conversations with questions, for `retrieval`."""
+    unit: Literal["turn", "session"] = "turn"
+    """What evidence is counted in there."""
 
     def rounds(self, usual: int) -> int:
         """Return how often to do something that is usually done so often."""

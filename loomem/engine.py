@@ -16,6 +16,7 @@ from identity.ports import Buckets, Clock, Feed, Ids, Progress
 from identity.visibility import Scope
 from loomem.core import limits as check
 from loomem.core import plan
+from loomem.core.facts import FactSettings
 from loomem.core.legacy import Source
 from loomem.core.limits import Limits
 from loomem.core.position import Position, parse_position
@@ -36,9 +37,10 @@ from loomem.results import (
     Recalled,
     Remembered,
     Shared,
+    Stored,
     Updated,
 )
-from loomem.store import bulk, intake, lifecycle, read, transfer
+from loomem.store import bulk, facts, intake, lifecycle, read, transfer
 from loomem.store.files import Files
 from loomem.store.migrate import migrate
 from loomem.store.write import Door
@@ -60,6 +62,7 @@ class Engine:
         scan: ScanPolicy,
         zone: tzinfo,
         files: Files | None = None,
+        facts: FactSettings | None = None,
     ) -> None:
         """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`."""
         self.caller = caller
@@ -67,6 +70,7 @@ class Engine:
         self._projection = projection
         self._zone = zone
         self._files = files
+        self._facts = facts or FactSettings()
         self._door = Door(caller, buckets, projection, limits, clock, ids, scan)
 
     # --- remembering ---
@@ -121,6 +125,32 @@ class Engine:
                 await progress(len(items), len(items), f"{len(items)} of {len(items)}")
             return result
         return await bulk.remember_all(self._door, items, stop_on_error=stop, progress=progress)
+
+    async def store(
+        self,
+        *,
+        content: object,
+        source: object = None,
+        subject: object = None,
+        metadata: object = None,
+        relations: object = None,
+        supersedes: object = None,
+        stream: object = None,
+    ) -> Stored:
+        """Store a fact with what is known of it, in the caller's personal space or the stream that is named.
+
+        Raises: InvalidInput, AccessDenied (no such stream), LimitExceeded, Unavailable.
+        """
+        raw = facts.RawFact(
+            content=content,
+            source=source,
+            subject=subject,
+            metadata=metadata,
+            relations=relations,
+            supersedes=supersedes,
+            stream=stream,
+        )
+        return await facts.store(self._door, raw, self._facts)
 
     # --- changing ---
 

@@ -79,6 +79,25 @@ class Forgotten(Result, frozen=True, kw_only=True):
     position: str | None = None
 
 
+class Stored(Result, frozen=True, kw_only=True):
+    """A fact that was stored."""
+
+    memory_id: str
+    content: str
+    """Its first characters, as they were stored."""
+    supersedes: list[str] | None = None
+    """Whose place it takes."""
+    stream: str
+    scope: str
+    category: str
+    fact_type: str
+    importance: float
+    trust: str
+    revision: int
+    position: str
+    warnings: list[Notice] | None = None
+
+
 class Fetched(Result, frozen=True, kw_only=True):
     memory: dict[str, Any]
     """The record with its `revision`."""

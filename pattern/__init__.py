@@ -3,6 +3,7 @@
     __main__   the command: serve, or run a command of the line
     app        the composition root: reads the environment
     settings   the environment as one value
+    profiles   which tools a session offers, and what it says of them
     service    the engine of one caller, there when a door asks for it
     parts      what a service is made of
     node       the background node that goes with the settings

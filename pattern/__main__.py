@@ -31,8 +31,8 @@ def main() -> None:
         from pattern.app import run_node
 
         raise SystemExit(run_node())
-    profile = _profile(sys.argv[1:])
-    if profile is None:
+    serves, profile = _profile(sys.argv[1:])
+    if not serves:
         from pattern.cli.main import main as command_line
 
         command_line()
@@ -59,17 +59,17 @@ def _speak_utf8() -> None:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
-def _profile(arguments: list[str]) -> str | None:
-    """Return the profile to serve, or None when the arguments are a command."""
+def _profile(arguments: list[str]) -> tuple[bool, str | None]:
+    """Return whether to serve (else the arguments are a command), and the profile if one is named."""
     match arguments:
         case []:
-            return "full"
+            return True, None
         case ["--profile", name] if not name.startswith("-"):
-            return name
+            return True, name
         case [argument] if argument.startswith("--profile="):
-            return argument.partition("=")[2]
+            return True, argument.partition("=")[2]
         case _:
-            return None
+            return False, None
 
 
 if __name__ == "__main__":

@@ -19,7 +19,9 @@ import msgspec
 from identity.errors import InvalidInput
 from loomem.core.limits import Limits
 from loomem.core.scan import ScanPolicy
+from loomem.core.search.settings import SearchSettings
 from loomem.embed.settings import Adapter, EmbedSettings
+from pattern.profiles import Profile, profile_of
 
 LEVELS = {"DEBUG": "DEBUG", "INFO": "INFO", "WARN": "WARNING", "WARNING": "WARNING", "ERROR": "ERROR"}
 
@@ -45,6 +47,7 @@ _KNOWN = frozenset(
         "PATTERN_EMBEDDER_THREADS",
         "PATTERN_EMBEDDER_TEXT_CHARS",
         "PATTERN_EMBEDDER_QUERY_CHARS",
+        "PATTERN_PROFILE",
         *_LIMIT_NAMES,
     }
 )
@@ -97,6 +100,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     embed: EmbedSettings
     """The model that the node embeds with."""
+    search: SearchSettings
+    profile: Profile
+    """Which tools a session offers."""
     log_level: str | None
     """As asked for; None = nobody did."""
     node_environment: dict[str, str]
@@ -133,6 +139,8 @@ def from_environment(environment: Mapping[str, str], cwd: Path) -> Settings:
         replicas=_whole(env, "PATTERN_REPLICAS", 1, most=5),
         limits=_limits(env),
         embed=_embed(env, cwd),
+        search=SearchSettings(),
+        profile=profile_of(env.get("PATTERN_PROFILE", Profile.FULL), said_by="PATTERN_PROFILE"),
         log_level=_log_level(env),
         node_environment={**environment, **_absolute(env, cwd), "PATTERN_HOME": str(home)},
         warnings=tuple(_unknown(env)),

@@ -25,6 +25,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits with the defaults of the specification; the settings override them."""
 
     content_bytes: int = 32_768
+    fact_bytes: int = 102_400
+    """Content of what memory_store stores."""
     tags: int = 10
     tag_chars: int = 50
     related: int = 100
@@ -50,6 +52,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How long after `expiresAt` the server erases a record."""
     ttl_max_s: int = 10 * 365 * 86_400
     tombstone_s: int = 30 * 86_400
+    retention_s: int = 30 * 86_400
+    """How long what memory_delete deleted can be restored."""
     file_bytes: int = 256 * 1024 * 1024
     """Size of an import file."""
 
@@ -78,14 +82,14 @@ def clean_text(field: str, text: object, *, max_bytes: int | None = None) -> str
     return text
 
 
-def clean_content(text: object, limits: Limits, *, field: str = "content") -> str:
-    """Return content as it may be stored (not trimmed).
+def clean_content(text: object, limits: Limits, *, field: str = "content", max_bytes: int | None = None) -> str:
+    """Return content as it may be stored (not trimmed); `max_bytes` is another limit than that of plain memories.
 
     Raises: InvalidInput when blank, too large or not plain Unicode text.
     """
     if text is None:
         raise InvalidInput(f"{field} is required", field=field)
-    text = clean_text(field, text, max_bytes=limits.content_bytes)
+    text = clean_text(field, text, max_bytes=max_bytes or limits.content_bytes)
     if not text.strip():
         raise InvalidInput(f"{field} must not be blank", field=field)
     return text

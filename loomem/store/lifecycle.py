@@ -36,7 +36,7 @@ async def edit(door: Door, ident: str, edit: plan.Edit, expected: int, notices: 
         raise _overtaken(held, expected)
     memory = plan.edited(held.memory, edit, door.now_ms, door.limits)
     try:
-        if door.space_of(memory) == door.space_of(held.memory):
+        if door.space_of(memory, held.stream) == door.space_of(held.memory, held.stream):
             written = await door.replace(held, memory)
         else:  # into core, which has keys of its own
             written, notice = await move(door, held, memory)

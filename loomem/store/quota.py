@@ -23,8 +23,9 @@ NEAR = 1_000
 class Slot:
     """Memories on their way: they count until the view has them."""
 
-    def __init__(self, projection: Projection, scope: Scope, *, new: int, core: int) -> None:
+    def __init__(self, projection: Projection, scope: Scope, stream: str | None, *, new: int, core: int) -> None:
         self.scope = scope
+        self.stream = stream
         self.new = new
         """How many the space gains."""
         self.core = core
@@ -47,15 +48,15 @@ class Quotas:
         self._slots: set[Slot] = set()
 
     @contextmanager
-    def slot(self, scope: Scope, now_ms: int, *, new: int, core: int) -> Generator[Slot]:
+    def slot(self, scope: Scope, now_ms: int, stream: str | None = None, *, new: int, core: int) -> Generator[Slot]:
         """Hold room.
 
         Raises: LimitExceeded saying which limit, how much is there and what to do.
         """
         self._forget_applied()
-        self._check(scope, core, now_ms, core=True)
-        self._check(scope, new, now_ms, core=False)
-        slot = Slot(self._projection, scope, new=new, core=core)
+        self._check(scope, stream, core, now_ms, core=True)
+        self._check(scope, stream, new, now_ms, core=False)
+        slot = Slot(self._projection, scope, stream, new=new, core=core)
         self._slots.add(slot)
         try:
             yield slot
@@ -63,10 +64,10 @@ class Quotas:
             if slot.applied is None:
                 self._slots.discard(slot)
 
-    def is_near(self, scope: Scope, *, new: int, core: int) -> bool:
+    def is_near(self, scope: Scope, stream: str | None = None, *, new: int, core: int) -> bool:
         """Say whether the view, as it is, leaves so little room that it must not lag behind one's own writes and removals."""
         return any(
-            count > 0 and self._used(scope, core=kind) + count + NEAR > self.limit(scope, core=kind)
+            count > 0 and self._used(scope, stream, core=kind) + count + NEAR > self.limit(scope, core=kind)
             for count, kind in ((new, False), (core, True))
         )
 
@@ -76,15 +77,16 @@ class Quotas:
             return self._limits.core
         return self._limits.personal if scope is Scope.PERSONAL else self._limits.space
 
-    def _fits(self, scope: Scope, count: int, *, core: bool) -> bool:
-        return count == 0 or self._used(scope, core=core) + count <= self.limit(scope, core=core)
+    def _fits(self, scope: Scope, stream: str | None, count: int, *, core: bool) -> bool:
+        return count == 0 or self._used(scope, stream, core=core) + count <= self.limit(scope, core=core)
 
-    def _check(self, scope: Scope, count: int, now_ms: int, *, core: bool) -> None:
-        if self._fits(scope, count, core=core):
+    def _check(self, scope: Scope, stream: str | None, count: int, now_ms: int, *, core: bool) -> None:
+        if self._fits(scope, stream, count, core=core):
             return
-        limit, used = self.limit(scope, core=core), self._used(scope, core=core, now_ms=now_ms)
+        limit, used = self.limit(scope, core=core), self._used(scope, stream, core=core, now_ms=now_ms)
         if used + count > limit:
-            what = f"core memories in your {scope} space" if core else f"memories of your own in scope {scope}"
+            where = f"scope {scope}" if stream is None else f"stream {stream}"
+            what = f"core memories in your {scope} space" if core else f"memories of your own in {where}"
             raise LimitExceeded(
                 f"{used} of {limit} {what}; forget some that are not needed any more, or raise the limit in the settings",
                 currentCount=used,
@@ -92,10 +94,11 @@ class Quotas:
                 scope=str(scope),
             )
 
-    def _used(self, scope: Scope, *, core: bool, now_ms: int | None = None) -> int:
+    def _used(self, scope: Scope, stream: str | None, *, core: bool, now_ms: int | None = None) -> int:
         """Return how much is there; without `now_ms` what has expired counts too, which is cheaper and never less."""
-        used = sum(slot.core if core else slot.new for slot in self._slots if slot.scope is scope)
-        for shelf in self._projection.records.own(scope):
+        slots = (slot for slot in self._slots if slot.scope is scope and slot.stream == stream)
+        used = sum(slot.core if core else slot.new for slot in slots)
+        for shelf in self._projection.records.own(scope, stream):
             if not core or shelf.category is Category.CORE:
                 used += len(shelf.rows) if now_ms is None else sum(not row.expired(now_ms) for row in shelf.rows)
         return used

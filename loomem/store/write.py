@@ -17,9 +17,9 @@ import msgspec
 
 from identity.agent import Caller
 from identity.errors import InvalidInput, NotFound
-from identity.keys import Kind, Space
+from identity.keys import Kind, Root, Space, parse_key, unescape_token
 from identity.ports import Bucket, Buckets, Change, Clock, Ids, Marker, Put, Reason, Remove, Trail
-from identity.visibility import Scope, space_for
+from identity.visibility import Scope, space_for, stream_space
 from loomem.core import plan
 from loomem.core.limits import Limits, clean_content, clean_metadata, is_uuid
 from loomem.core.position import format_position
@@ -56,6 +56,12 @@ class Held(msgspec.Struct, frozen=True):
     revision: int
     trail: Trail = ()
     """To be passed on by what is written over it."""
+
+    @property
+    def stream(self) -> str | None:
+        """Id of the stream it lies in, if it is in one."""
+        key = parse_key(self.key)
+        return unescape_token(key.owner) if key is not None and key.root is Root.STREAMS else None
 
 
 def held_of(row: Row) -> Held:
@@ -101,16 +107,16 @@ class Door:
     # --- what goes in ---
 
     def screen(
-        self, content: str | None, metadata: dict[str, Any] | None
+        self, content: str | None, metadata: dict[str, Any] | None, *, max_bytes: int | None = None
     ) -> tuple[str | None, dict[str, Any] | None, list[Notice]]:
-        """Return content and metadata as the scan policy lets them in, and what it found.
+        """Return content and metadata as the scan policy lets them in, and what it found; `max_bytes` as in `clean_content`.
 
         Raises: InvalidInput (the policy blocks it, or what redaction made of it is too large).
         """
         screened = apply_policy(self._scan, content, metadata)
         notices = [Notice(**msgspec.structs.asdict(finding)) for finding in screened.warnings]
         if screened.content != content and screened.content is not None:
-            content = clean_content(screened.content, self.limits)
+            content = clean_content(screened.content, self.limits, max_bytes=max_bytes)
         if screened.metadata != metadata:
             metadata = clean_metadata(screened.metadata, self.limits)
         return content, metadata, notices
@@ -122,13 +128,23 @@ class Door:
             memory = msgspec.structs.replace(memory, content=content, metadata=metadata)
         return memory, notices
 
-    def space_of(self, memory: Memory) -> Space:
-        """Return where the caller writes such a memory."""
+    def space_of(self, memory: Memory, stream: str | None = None) -> Space:
+        """Return where the caller writes such a memory: in the stream it belongs to as long as it is personal."""
+        if stream is not None and memory.scope is Scope.PERSONAL:
+            return stream_space(self.caller, stream)
         return space_for(self.caller, memory.scope, core=memory.category is Category.CORE)
 
-    def put(self, memory: Memory, *, expected: int = 0, op: str | None = None, trail: Trail = ()) -> tuple[str, Put]:
+    def put(
+        self,
+        memory: Memory,
+        *,
+        stream: str | None = None,
+        expected: int = 0,
+        op: str | None = None,
+        trail: Trail = (),
+    ) -> tuple[str, Put]:
         """Return the bucket and the change that stores a memory; its end travels along."""
-        space = self.space_of(memory)
+        space = self.space_of(memory, stream)
         return space.bucket, Put(
             key=space.key(Kind.MEMORY, memory.id),
             value=encode(memory),
@@ -150,13 +166,14 @@ class Door:
 
     # --- sending ---
 
-    async def create(self, memory: Memory, *, op: str | None = None) -> Written:
-        """Store a new memory.
+    async def create(self, memory: Memory, *, stream: str | None = None, op: str | None = None) -> Written:
+        """Store a new memory, in a stream or where its scope belongs.
 
         Raises: LimitExceeded, Conflict (the key is taken), Unavailable.
         """
-        async with self.room(memory.scope, new=1, core=int(memory.category is Category.CORE)) as slot:
-            bucket, change = self.put(memory, op=op)
+        core = int(memory.category is Category.CORE)
+        async with self.room(memory.scope, stream, new=1, core=core) as slot:
+            bucket, change = self.put(memory, stream=stream, op=op)
             written = await self.send(bucket, change)
             slot.note(written.bucket, written.key, written.revision)
         return written
@@ -188,22 +205,24 @@ class Door:
     async def replace(self, held: Held, memory: Memory) -> Written:
         """Store a memory over what its key holds. Raises: LimitExceeded (it becomes core), Conflict, Unavailable."""
         becomes_core = memory.category is Category.CORE is not held.memory.category
-        async with self.room(memory.scope, new=0, core=int(becomes_core)) as slot:
-            bucket, change = self.put(memory, expected=held.revision, trail=held.trail)
+        async with self.room(memory.scope, held.stream, new=0, core=int(becomes_core)) as slot:
+            bucket, change = self.put(memory, stream=held.stream, expected=held.revision, trail=held.trail)
             written = await self.send(bucket, change)
             slot.note(written.bucket, written.key, written.revision)
         return written
 
     @asynccontextmanager
-    async def room(self, scope: Scope, *, new: int, core: int) -> AsyncGenerator[Slot]:
-        """Hold room in the caller's part of a scope, once there is a view to count in; near a limit, with one's own writes in it.
+    async def room(self, scope: Scope, stream: str | None = None, *, new: int, core: int) -> AsyncGenerator[Slot]:
+        """Hold room in the caller's part of a scope or in a stream of its own, once there is a view to count in.
+
+        Near a limit, the view has one's own writes in it.
 
         Raises: LimitExceeded, Unavailable.
         """
         await self.projection.ready((scope,))
-        if self.quotas.is_near(scope, new=new, core=core):
+        if self.quotas.is_near(scope, stream, new=new, core=core):
             await self.projection.settle((scope,))
-        with self.quotas.slot(scope, self.now_ms, new=new, core=core) as slot:
+        with self.quotas.slot(scope, self.now_ms, stream, new=new, core=core) as slot:
             yield slot
 
     async def send(self, bucket: str, change: Change) -> Written:

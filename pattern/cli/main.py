@@ -24,7 +24,7 @@ Without a command this is an MCP server on standard input and output, for an MCP
 
 \b
   claude mcp add memory -- pattern-memory
-  pattern-memory --profile pattern        introduce itself as "pattern"
+  pattern-memory --profile core           ten tools, for clients that count tokens; also: pattern, loomem, full
 
 On the command line you are the agent of the folder you are in, and see what it sees:
 

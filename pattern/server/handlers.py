@@ -34,10 +34,14 @@ def build(
     name: str,
     version: str,
     instructions: str,
+    brief: bool = False,
 ) -> Server[Backend]:
-    """Return a server that offers these tools; `backend` is entered once per server run, before the first answer."""
+    """Return a server that offers these tools; `backend` is entered once per server run, before the first answer.
+
+    `brief` tells less of each tool, as `schema` says.
+    """
     by_name = {tool.name: tool for tool in tools}
-    answer = ListToolsResult(tools=[listed(tool) for tool in tools])
+    answer = ListToolsResult(tools=[listed(tool, brief=brief) for tool in tools])
 
     async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         # Waking imports and connects, which holds the event loop: let this answer leave first.

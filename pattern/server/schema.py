@@ -3,6 +3,9 @@
 An output schema requires nothing and forbids nothing, though every success fills it: clients of the TypeScript SDK
 check the structured content of *errors* against it too, and would replace `{code, message, details}` by a complaint of
 their own. So it names the fields of the result and those of a failure.
+
+`brief` is for clients that count tokens: arguments that are seldom needed are accepted but not told, nor is what stands
+inside of objects, nor the fields of a failure.
 """
 
 from __future__ import annotations
@@ -20,14 +23,14 @@ from pattern.server.tool import Shape, Tool
 Schema = dict[str, Any]
 
 
-def listed(tool: Tool) -> ListedTool:
+def listed(tool: Tool, *, brief: bool = False) -> ListedTool:
     """Return a tool as `tools/list` tells it."""
     return ListedTool(
         name=tool.name,
         title=tool.title,
         description=tool.about,
-        input_schema=input_schema(tool),
-        output_schema=output_schema(tool.result),
+        input_schema=input_schema(tool, brief=brief),
+        output_schema=output_schema(tool.result, brief=brief),
         annotations=ToolAnnotations(
             read_only_hint=tool.read_only,
             destructive_hint=tool.destructive,
@@ -37,14 +40,27 @@ def listed(tool: Tool) -> ListedTool:
     )
 
 
-def input_schema(tool: Tool) -> Schema:
+def input_schema(tool: Tool, *, brief: bool = False) -> Schema:
     """Return the schema of a tool's arguments."""
-    return _shape(Shape(type="object", fields=tool.params, required=tool.required))
+    told = {name: shape for name, shape in tool.params.items() if not (brief and name in tool.seldom)}
+    if brief:
+        told = {name: msgspec.structs.replace(shape, fields={}) for name, shape in told.items()}
+    return _shape(Shape(type="object", fields=told, required=tool.required))
 
 
-def output_schema(result: type[msgspec.Struct]) -> Schema:
+def output_schema(result: type[msgspec.Struct], *, brief: bool = False) -> Schema:
     """Return the schema of a tool's structured content, be it a result or a failure."""
+    if brief:
+        return {"type": "object", "properties": {name: _outline(field) for name, field in _fields(result).items()}}
     return {"type": "object", "properties": {**_fields(Failure), **_fields(result)}}
+
+
+def _outline(schema: Schema) -> Schema:
+    """Return a schema without what is inside."""
+    outline: Schema = {"type": schema["type"]}
+    if "items" in schema:
+        outline["items"] = {"type": schema["items"]["type"]}
+    return outline
 
 
 def _shape(shape: Shape) -> Schema:

@@ -74,6 +74,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """What a required argument is when it is missing all the same; the others are an error then."""
     older: dict[str, Shape] = {}
     """Spellings of older clients: accepted and checked, not told."""
+    seldom: frozenset[str] = frozenset()
+    """Arguments that few calls need: told only where the list of tools may be long."""
     result: type[msgspec.Struct]
     run: Run
     says: Callable[[Any], str] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pattern.server.tool import Shape, Tool
+from pattern.tools.memory import TOOLS as MEMORY_TOOLS
 from pattern.tools.pattern import TOOLS
 from tests.house.sources import ROOT
 
@@ -20,7 +21,7 @@ What the server tells its clients, in the order of `tools/list`. Results are str
 
 def page() -> str:
     """The page as it must be."""
-    return "\n".join([HEAD, *(line for tool in TOOLS for line in _section(tool))])
+    return "\n".join([HEAD, *(line for tool in (*TOOLS, *MEMORY_TOOLS) for line in _section(tool))])
 
 
 def _section(tool: Tool) -> Iterator[str]:

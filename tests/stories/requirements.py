@@ -388,7 +388,18 @@ embed-bench: The benchmark of embedding measures throughput.
 """,
 )
 
+PROFILES: Final = _read(
+    "knowledge tools, acceptance check 1; profiles",
+    """
+search-1.name: In profile loomem the server introduces itself as loomem-memory, with instructions that are not empty.
+profile-tools: full offers both families, pattern and loomem one each, core ten tools of both.
+profile-size: tools/list takes at most 48 kB in every profile and 12 kB in core.
+profile-unknown: A profile that does not exist ends the process with exit code 2 and names those that do.
+""",
+)
+
 PARTS: Final = (
+    PROFILES,
     CREATE,
     RECALL,
     LIFECYCLE,

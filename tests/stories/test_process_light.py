@@ -75,10 +75,12 @@ def test_the_node_imports_nothing_heavy_before_its_broker_is_there(tmp_path: Pat
     assert {"mcp", "pydantic", "click", "nats", "loomem.engine", "loomem.workers"} & modules == set()
 
 
+@pytest.mark.requirement("profile-unknown")
 @pytest.mark.parametrize(
     ("arguments", "settings", "says"),
     [
-        (["--profile", "nope"], {}, "--profile must be"),
+        (["--profile", "nope"], {}, "--profile must be full or core or pattern or loomem, not 'nope'"),
+        ([], {"PATTERN_PROFILE": "nope"}, "PATTERN_PROFILE must be full or core or pattern or loomem, not 'nope'"),
         ([], {"PATTERN_REPLICAS": "many"}, "PATTERN_REPLICAS must be"),
     ],
 )

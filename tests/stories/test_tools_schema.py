@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from mcp.client import Client
 
 from identity.errors import InvalidInput
-from pattern.app import server_of
 from pattern.server.arguments import checked
+from pattern.server.schema import listed as tool_as_listed
 from pattern.server.tool import Json, Tool
-from pattern.settings import from_environment
 from pattern.testing.agents import Agents, Mode
-from pattern.tools.pattern import TOOLS
+from pattern.tools.memory import TOOLS as MEMORY
+from pattern.tools.pattern import TOOLS as PATTERN
 
 ORDER = [
     "pattern_health",
@@ -41,6 +39,7 @@ WORDS_NOBODY_NEEDS = {"anyOf", "oneOf", "allOf", "not", "$ref", "$defs", "nullab
 BYTES = 48_000
 WRONG: dict[Json, Any] = {"string": 5, "integer": "x", "number": "x", "boolean": "yes", "array": 5, "object": [1]}
 
+TOOLS = (*PATTERN, *MEMORY)
 by_name = {tool.name: tool for tool in TOOLS}
 arguments = [(tool, name) for tool in TOOLS for name in (*tool.params, *tool.older)]
 spelled = pytest.mark.parametrize(("tool", "name"), arguments, ids=lambda value: getattr(value, "name", value))
@@ -61,9 +60,9 @@ def nodes(schema: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.requirement("deliver-5.tools", "shown-clients")
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_sixteen_tools_are_listed_in_order_and_small(agents: Agents, mode: Mode) -> None:
+async def test_tools_are_listed_in_order_and_small(agents: Agents, mode: Mode) -> None:
     tools = await listed(agents, mode)
-    assert [tool["name"] for tool in tools] == ORDER
+    assert [tool["name"] for tool in tools] == [*ORDER, *(tool.name for tool in MEMORY)]
     assert len(json.dumps(tools).encode()) <= BYTES
     for tool in tools:
         assert tool["title"]
@@ -84,15 +83,6 @@ async def test_every_schema_is_flat_typed_and_valid(agents: Agents) -> None:
                 assert node["type"] != "array" or "type" in node["items"]
         assert set(tool["inputSchema"].get("required", ())) <= set(tool["inputSchema"]["properties"])
         assert "required" not in tool["outputSchema"]  # strict clients hold errors to it as well
-
-
-@pytest.mark.parametrize(("profile", "name"), [("full", "pattern-memory"), ("pattern", "pattern")])
-async def test_the_profile_names_the_server(tmp_path: Path, profile: str, name: str) -> None:
-    nowhere = from_environment({"HOME": str(tmp_path), "NATS_URL": "127.0.0.1:1", "PATTERN_NODE": "off"}, tmp_path)
-    async with Client(server_of(nowhere, profile), mode="legacy") as client:
-        assert client.server_info is not None
-        assert client.server_info.name == name
-        assert "secrets" in (client.instructions or "")
 
 
 @spelled
@@ -120,6 +110,13 @@ def test_arrays_and_objects_may_come_as_json_text(tool: Tool, name: str) -> None
         assert checked(tool, {**valid(tool), name: text})[name] == json.loads(text)
     elif shape.type == "string":
         assert checked(tool, {**valid(tool), name: text})[name] == text
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_what_is_seldom_told_is_accepted_and_can_be_done_without(tool: Tool) -> None:
+    assert tool.seldom <= set(tool.params) - set(tool.required)
+    brief = tool_as_listed(tool, brief=True).input_schema["properties"]
+    assert set(brief) == set(tool.params) - tool.seldom
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)

@@ -77,6 +77,21 @@ RECALL = Tool(
         "atLeast": _AT_LEAST,
     },
     older={"scope": Shape(type="string")},
+    seldom=frozenset(
+        {
+            "tagsAny",
+            "minPriority",
+            "maxPriority",
+            "createdAfter",
+            "createdBefore",
+            "updatedAfter",
+            "updatedBefore",
+            "relatedTo",
+            "depth",
+            "includeExpired",
+            "atLeast",
+        }
+    ),
     result=Recalled,
     run=_recall,
     read_only=True,

@@ -57,6 +57,7 @@ REMEMBER = Tool(
         "ttlSeconds": TTL,
     },
     required=("content",),
+    seldom=frozenset({"ttlSeconds"}),
     result=Remembered,
     run=_remember,
 )
@@ -66,6 +67,7 @@ TASK = Tool(
     about="Store what you are working on or must do next; private, expires after 24 h.",
     params={"content": content("The task and its state."), "metadata": METADATA},
     required=("content",),
+    seldom=frozenset({"metadata"}),
     result=Remembered,
     run=_into(Scope.PRIVATE, Category.TASKS),
 )

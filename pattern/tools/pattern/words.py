@@ -25,7 +25,7 @@ CATEGORY = Shape(
 )
 METADATA = Shape(
     type="object",
-    about="Optional; other keys are kept as they are.",
+    about="Optional: tags, priority (1-3), relatedTo, source; other keys are kept as they are.",
     fields={
         "tags": Shape(type="array", items=Shape(type="string"), about="At most 10, each at most 50 characters."),
         "priority": Shape(type="integer", enum=(1, 2, 3), about="1 high, 2 normal, 3 low."),

@@ -1,0 +1,145 @@
+"""The product as a client of it has it: a served process, its node, and its tools, each haystack the memory of a user of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from bench.report import ROOT
+from bench.retrieval.data import Haystack, Session, Turn, spoken
+
+TOP_K = 100
+CONTENT_BYTES_LIMIT = 102_400
+"""What `memory_store` takes."""
+WRITERS = 8
+"""Calls of one session under way together."""
+CALL_S = 60.0
+EMBEDDED_S = 3_600.0
+"""For the vectors of one haystack; the model takes tens of milliseconds a text, and seconds a long one on a busy machine."""
+POLL_S = 1.0
+INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "OMP_NUM_THREADS")
+
+
+class Asked:
+    """A haystack in the product: which turn each memory is, and the answers."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._turns: dict[str, str] = {}
+        """Of each id of a memory, the turn stored in it."""
+        self.cut = 0
+        """Turns too long to be stored whole."""
+        self.degraded: dict[str, int] = {}
+        """How many answers said that an arm was missing, by reason."""
+
+    async def store(self, haystack: Haystack) -> None:
+        """Store every turn, several at a time but begun in order. Raises: RuntimeError when one is refused."""
+        free = asyncio.Semaphore(WRITERS)
+
+        async def one(session: Session, turn: Turn) -> None:
+            try:
+                await self._store(haystack, session, turn)
+            finally:
+                free.release()
+
+        async with asyncio.TaskGroup() as group:
+            for session, turn in haystack.turns:
+                await free.acquire()
+                group.create_task(one(session, turn))
+
+    async def embedded(self) -> None:
+        """Return when every memory has its vector. Raises: TimeoutError."""
+        async with asyncio.timeout(EMBEDDED_S):
+            while not _embedded(await self._call("memory_status", {})):  # noqa: ASYNC110 - nothing tells of another process
+                await asyncio.sleep(POLL_S)
+
+    async def ask(self, question: str) -> list[str]:
+        """Return the turns found, the best first."""
+        found = await self._call("memory_search", {"query": question, "top_k": TOP_K})
+        for reason in found.get("degraded") or ():
+            self.degraded[reason] = self.degraded.get(reason, 0) + 1
+        return [self._turns[row["id"]] for row in found["rows"] if row["id"] in self._turns]
+
+    async def _store(self, haystack: Haystack, session: Session, turn: Turn) -> None:
+        content = spoken(turn)
+        if len(content.encode()) > CONTENT_BYTES_LIMIT:
+            content = content.encode()[:CONTENT_BYTES_LIMIT].decode(errors="ignore")
+            self.cut += 1
+        metadata = {
+            "conversation": f"{haystack.id}/{session.id}",
+            "turn": turn.id,
+            "speaker": turn.speaker,
+            "date": turn.time or session.date,
+        }
+        stored = await self._call("memory_store", {"content": content, "metadata": metadata})
+        self._turns[stored["id"]] = turn.id
+
+    async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        async with asyncio.timeout(CALL_S):
+            result = await self._client.call_tool(tool, arguments)
+        if result.is_error or result.structured_content is None:
+            raise RuntimeError(f"{tool}: {result.content}")
+        return result.structured_content
+
+
+def _embedded(status: dict[str, Any]) -> bool:
+    return status["embedding"]["pending"] == 0
+
+
+@contextmanager
+def home() -> Generator[Path]:
+    """A home of the service with settings for this bench; its node ends with the block."""
+    with tempfile.TemporaryDirectory(prefix="bench-retrieval-") as folder:
+        place = Path(folder)
+        (place / "pattern.toml").write_text(f"[search]\ntop_k_max = {TOP_K}\n", encoding="utf-8")
+        try:
+            yield place
+        finally:
+            stop = (sys.executable, "-m", "pattern", "node", "stop")
+            subprocess.run(
+                stop, env=_environment(place, "bench"), cwd=ROOT, check=False, capture_output=True, timeout=60
+            )
+
+
+@asynccontextmanager
+async def asked(place: Path, user: str) -> AsyncGenerator[Asked]:
+    """The product for one user, served over stdio by the command a client starts."""
+    parameters = StdioServerParameters(
+        command=sys.executable, args=["-m", "pattern"], env=_environment(place, user), cwd=place
+    )
+    with (place / "stderr.log").open("a", encoding="utf-8") as log:
+        async with Client(stdio_client(parameters, errlog=log)) as client:
+            yield Asked(client)
+
+
+def _environment(place: Path, user: str) -> dict[str, str]:
+    return {
+        **{name: value for name, value in os.environ.items() if name in INHERITED},
+        "PYTHONPATH": str(ROOT),
+        "PATTERN_HOME": str(place),
+        "LOOMINAL_PROJECT_ID": "bench",
+        "LOOMINAL_USER_ID": user,
+        "LOG_LEVEL": "WARNING",
+    }
+
+
+async def timed_answers(product: Asked, questions: Sequence[str]) -> tuple[list[list[str]], list[float]]:
+    """Return the turns found for each question, and how long each took. Units: seconds."""
+    answers: list[list[str]] = []
+    laps: list[float] = []
+    for question in questions:
+        began = time.perf_counter()
+        answers.append(await product.ask(question))
+        laps.append(time.perf_counter() - began)
+    return answers, laps

@@ -1,0 +1,22 @@
+"""The memory_* tools: facts with what is known of them (whose, since when, how far to trust them), found by words and meaning.
+
+A file each, named after its tool without `memory_`.
+
+Deliberately absent: rules (the engine's, as for the other family; what one family writes, the other finds), roles and
+rate limits (they come with a server for many), the tools that need a language model.
+"""
+
+from loomem.core.search.settings import SearchSettings
+from pattern.server.tool import Tool
+from pattern.tools.memory.store import STORE
+
+
+def tools(search: SearchSettings) -> tuple[Tool, ...]:  # noqa: ARG001 - for the tools that tell limits of search
+    """Return the tools in the order in which they are listed; what they say of limits is what was configured."""
+    return (STORE,)
+
+
+TOOLS: tuple[Tool, ...] = tools(SearchSettings())
+"""As they are when nothing is configured."""
+
+__all__ = ["TOOLS", "tools"]

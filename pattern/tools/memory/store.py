@@ -1,0 +1,70 @@
+"""memory_store: one confirmed fact."""
+
+from __future__ import annotations
+
+from identity.ports import Progress
+from loomem.results import Stored
+from pattern.server.tool import Arguments, Backend, Shape, Tool
+from pattern.tools.memory.words import STREAM
+
+
+async def _store(backend: Backend, given: Arguments, _progress: Progress) -> Stored:
+    engine = await backend.engine()
+    return await engine.store(
+        content=given.get("content"),
+        source=given.get("source"),
+        subject=given.get("subject"),
+        metadata=given.get("metadata"),
+        relations=given.get("relations"),
+        supersedes=given.get("supersedes"),
+        stream=given.get("stream"),
+    )
+
+
+def _told(stored: Stored) -> str:
+    instead = f", supersedes: {', '.join(stored.supersedes)}" if stored.supersedes else ""
+    lines = [f'Stored: "{stored.content}..." (id: {stored.memory_id}{instead})']
+    lines += [f"Warning: {notice.description}" for notice in stored.warnings or ()]
+    return "\n".join(lines)
+
+
+_WORD = Shape(type="string")
+
+STORE = Tool(
+    name="memory_store",
+    title="Store a fact",
+    about="Store one confirmed fact, decision or preference for good, in a sentence that is understood without its "
+    "context. With `supersedes` it takes the place of an older one, which stays in the history. Never a secret.",
+    params={
+        "content": Shape(type="string", about="One fact; at most 102 400 bytes."),
+        "subject": Shape(type="string", default="user", about="Whom or what it is about."),
+        "source": Shape(
+            type="string",
+            default="mcp",
+            about="Where it comes from: user_direct, confirmed_preference, first_party_doc, assistant_generated, "
+            "external_web...",
+        ),
+        "metadata": Shape(type="object", about="Anything else, e.g. tags; at most 10 240 bytes."),
+        "relations": Shape(
+            type="array",
+            about="What it says of two things, at most 64.",
+            items=Shape(
+                type="object",
+                fields={
+                    "subject": _WORD,
+                    "relation": _WORD,
+                    "object": _WORD,
+                    "subject_type": Shape(type="string", default="Concept"),
+                    "object_type": Shape(type="string", default="Concept"),
+                },
+                required=("subject", "relation", "object"),
+            ),
+        ),
+        "supersedes": Shape(type="string", about="Id of the memory that this one replaces."),
+        "stream": STREAM,
+    },
+    required=("content",),
+    result=Stored,
+    run=_store,
+    says=_told,
+)
