@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import tzinfo
 
 from identity.agent import Caller
-from identity.errors import InvalidInput
+from identity.errors import InvalidInput, Unavailable
 from identity.ports import Buckets, Clock, Feed, Ids, Progress
 from identity.visibility import Scope
 from loomem.core import limits as check
@@ -22,6 +22,7 @@ from loomem.core.limits import Limits
 from loomem.core.position import Position, parse_position
 from loomem.core.recall import RawQuery, clean_page, clean_query
 from loomem.core.scan import ScanPolicy
+from loomem.core.search.question import RawQuestion, clean_question
 from loomem.results import (
     BulkForgotten,
     BulkRemembered,
@@ -30,6 +31,7 @@ from loomem.results import (
     Exported,
     Fetched,
     Forgotten,
+    Found,
     Health,
     Imported,
     ItemError,
@@ -40,9 +42,11 @@ from loomem.results import (
     Stored,
     Updated,
 )
+from loomem.search import Search
 from loomem.store import bulk, facts, intake, lifecycle, read, transfer
 from loomem.store.files import Files
 from loomem.store.migrate import migrate
+from loomem.store.streams import stream_of
 from loomem.store.write import Door
 from loomem.views.projection import Projection
 
@@ -63,6 +67,7 @@ class Engine:
         zone: tzinfo,
         files: Files | None = None,
         facts: FactSettings | None = None,
+        search: Search | None = None,
     ) -> None:
         """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`."""
         self.caller = caller
@@ -71,6 +76,7 @@ class Engine:
         self._zone = zone
         self._files = files
         self._facts = facts or FactSettings()
+        self._search = search
         self._door = Door(caller, buckets, projection, limits, clock, ids, scan)
 
     # --- remembering ---
@@ -376,6 +382,42 @@ class Engine:
         page = clean_page(limit, cursor, query, self.limits)
         return await read.recall(self._door, query, page, _position(at_least))
 
+    async def search(
+        self,
+        *,
+        query: object,
+        top_k: object = None,
+        time_filter: object = None,
+        valid_at: object = None,
+        include_superseded: object = None,
+        max_context_tokens: object = None,
+        stream: object = None,
+        scopes: object = None,
+        evidence_fields: object = None,
+        explain: object = None,
+        at_least: object = None,
+    ) -> Found:
+        """Return the visible memories that a text finds by its words and its meaning, the best first.
+
+        Raises: InvalidInput, AccessDenied (no such stream), Unavailable.
+        """
+        search = self._searching()
+        raw = RawQuestion(
+            query=query,
+            top_k=top_k,
+            time_filter=time_filter,
+            valid_at=valid_at,
+            include_superseded=include_superseded,
+            max_context_tokens=max_context_tokens,
+            scopes=scopes,
+            evidence_fields=evidence_fields,
+            explain=explain,
+        )
+        where = await stream_of(self._door, stream, self._facts.namespaces)
+        question = clean_question(raw, where, search.settings, now=self._door.now, zone=self._zone)
+        await read.until(self._projection, _position(at_least), question.scopes)
+        return await search.answer(question)
+
     def counts(self) -> Health:
         """Return what the views hold and how they are, without waiting for anything."""
         return read.health(self._door)
@@ -386,6 +428,11 @@ class Engine:
         """Wait until the views hold what the buckets hold: a file is for keeps, and its ids are compared with everything."""
         await self._projection.settle()
         await self._projection.sync()
+
+    def _searching(self) -> Search:
+        if self._search is None:
+            raise Unavailable("This service was opened without an index to search in")
+        return self._search
 
     def _allowed(self) -> Files:
         if self._files is None:

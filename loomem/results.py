@@ -234,3 +234,85 @@ class Health(Result, frozen=True, kw_only=True):
     scopes: dict[str, ScopeCounts]
     core: CoreCounts
     view: ViewHealth
+
+
+class Arm(Result, frozen=True, kw_only=True):
+    """What one arm of a search gave to a row."""
+
+    arm: str
+    rank: int | None = None
+    raw: float
+    """As the arm scored it: BM25, or a cosine."""
+    normal: float
+    weight: float
+
+
+class Explained(Result, frozen=True, kw_only=True):
+    """How a row came to its score."""
+
+    joined: float
+    """Of the arms together, before the factors."""
+    arms: list[Arm]
+    factors: dict[str, float]
+    """Multipliers that are not 1, by name."""
+
+
+class FoundRow(Result, frozen=True, kw_only=True):
+    """A memory that a search found, and where it comes from. Dates are days in the zone of the settings."""
+
+    id: str
+    score: float
+    content: str
+    scope: str
+    stream: str
+    """The space it lives in, as the `stream` argument names it."""
+    project: str
+    category: str
+    agent: str
+    """Who wrote it."""
+    mine: bool
+    """Whether the caller may change it."""
+    recorded: str
+    observed: str | None = None
+    """When it was said."""
+    event: str | None = None
+    """When it happened."""
+    event_unknown: bool = False
+    created_at: str
+    updated_at: str
+    revision: int
+    trust: str
+    weight: float
+    """What its trust and role multiplied the score by."""
+    fact_type: str | None = None
+    subject: str | None = None
+    topic: str | None = None
+    author: str | None = None
+    source: str | None = None
+    source_id: str | None = None
+    confidence: float | None = None
+    valid_from: str | None = None
+    valid_until: str | None = None
+    supersedes: list[str] | None = None
+    superseded_by: str | None = None
+    tags: list[str] | None = None
+    metadata: dict[str, Any] | None = None
+    same: list[str] | None = None
+    """Ids of memories that say the same and are not shown."""
+    explained: Explained | None = None
+
+
+class Found(Result, frozen=True, kw_only=True):
+    """What a search found, the best first."""
+
+    rows: list[FoundRow]
+    counting: bool = False
+    """The question counts or lists, so it was given more rows."""
+    evidence: bool = False
+    """Rows are to say who said it, when, and where it was taken from."""
+    more: bool = False
+    """There was more than fits."""
+    degraded: list[str] = []
+    """What was missing, and why; empty when nothing was."""
+    took_ms: float
+    position: str

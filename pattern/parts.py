@@ -20,8 +20,11 @@ from loomem.engine import Engine
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
+from loomem.search import Search
 from loomem.store.files import Files
 from loomem.views.projection import Projection
+from loomem.views.threads import Threads
+from loomem.views.words import Words
 from pattern.clock import RandomIds
 from pattern.node import CONNECT_S, Broker
 from pattern.settings import Settings
@@ -49,8 +52,10 @@ class Parts:
         await self.link.ready(CONNECT_S)
         buckets = KvBuckets(self.link, replicas=settings.replicas)
         self.caller = await load(buckets, identity_spec(settings))
-        async with Projection(KvFeed(self.link), buckets, self.caller) as projection:
+        async with Projection(KvFeed(self.link), buckets, self.caller) as projection, Words(projection) as words:
             self._projection = projection
+            threads = Threads()
+            projection.records.watch(threads)
             yield Engine(
                 caller=self.caller,
                 buckets=buckets,
@@ -61,6 +66,14 @@ class Parts:
                 scan=settings.scan_policy,
                 zone=settings.timezone,
                 files=Files((settings.files_dir,)),
+                search=Search(
+                    projection=projection,
+                    words=words,
+                    clock=self.clock,
+                    settings=settings.search,
+                    zone=settings.timezone,
+                    threads=threads.turn,
+                ),
             )
 
     async def loaded(self) -> None:

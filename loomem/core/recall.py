@@ -116,7 +116,7 @@ def clean_query(raw: RawQuery, limits: Limits, zone: tzinfo) -> Query:
         return None if value is None else check.clean_priority(value, field=field)
 
     return Query(
-        scopes=_clean_scopes(raw.scopes),
+        scopes=clean_scopes(raw.scopes),
         categories=_clean_categories(raw.categories),
         since=date("since", raw.since),
         created_after=date("createdAfter", raw.created_after),
@@ -147,7 +147,8 @@ def clean_page(limit: object, cursor: object, query: Query, limits: Limits) -> P
     return Page(limit=size, after=None if cursor is None else _parse_cursor(cursor, query))
 
 
-def _clean_scopes(value: object) -> tuple[Scope, ...]:
+def clean_scopes(value: object) -> tuple[Scope, ...]:
+    """Return the scopes asked for; all when none are. Raises: InvalidInput."""
     if value is None:
         return ALL_SCOPES
     if isinstance(value, str):

@@ -24,7 +24,7 @@ async def fetch(door: Door, ident: str, at_least: Position | None) -> Fetched:
 
     Raises: InvalidInput (no id, or a position elsewhere), NotFound (unknown, not visible, or expired), Unavailable.
     """
-    await _until(door.projection, at_least, ALL_SCOPES)
+    await until(door.projection, at_least, ALL_SCOPES)
     await door.look_up([ident])
     rows, now_ms = door.rows(ident), door.now_ms
     row = next((row for row in rows if not row.expired(now_ms)), None)
@@ -40,7 +40,7 @@ async def recall(door: Door, query: Query, page: Page, at_least: Position | None
     """
     projection = door.projection
     # Relations may lead through what the other filters exclude.
-    await _until(projection, at_least, ALL_SCOPES if query.related_to else query.scopes)
+    await until(projection, at_least, ALL_SCOPES if query.related_to else query.scopes)
     answer = select(query, page, projection.records.shelves(), door.now_ms)
     groups = _grouped(answer)
     private, personal, team, public = (groups[scope] for scope in Scope)
@@ -80,7 +80,7 @@ def health(door: Door) -> Health:
     )
 
 
-async def _until(projection: Projection, at_least: Position | None, scopes: Sequence[Scope]) -> None:
+async def until(projection: Projection, at_least: Position | None, scopes: Sequence[Scope]) -> None:
     """Wait for one's own writes, and for what the caller has heard of from others."""
     if at_least is not None:
         await projection.wait(at_least)

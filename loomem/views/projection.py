@@ -19,7 +19,7 @@ from typing import Self
 import msgspec
 
 from identity.agent import Caller
-from identity.errors import InvalidInput, LoomError, Unavailable
+from identity.errors import AccessDenied, InvalidInput, LoomError, Unavailable
 from identity.keys import Kind
 from identity.ports import Buckets, Feed
 from identity.visibility import Scope, sights
@@ -109,6 +109,15 @@ class Projection:
         Raises: Unavailable, when that takes too long.
         """
         await self._until(dict.fromkeys(self._of(scopes), START), "are still loading")
+
+    async def loaded(self) -> None:
+        """Return when everything that the buckets held at the start is in the views, or a scope is refused for good.
+
+        However long that takes: for work that should come after, not for a call.
+        """
+        for track in self._tracks.values():
+            with suppress(AccessDenied):
+                await track.reach(START)
 
     async def settle(self, scopes: Sequence[Scope] = tuple(Scope)) -> None:
         """Return when the caller's own acknowledged writes are in the views of these scopes.

@@ -70,6 +70,10 @@ class Records:
         for row in self._by_number.values():
             watcher.put(row)
 
+    def unwatch(self, watcher: Watcher) -> None:
+        """Tell a view nothing more."""
+        self._watchers.remove(watcher)
+
     # --- folding ---
 
     def apply(self, sight: Sight, change: Entry | Marker) -> None:
@@ -149,6 +153,10 @@ class Records:
     def streams(self) -> list[Place]:
         """Return the caller's streams that hold something."""
         return [place for place, shelves in self._shelves.items() if place.stream is not None and any(shelves.values())]
+
+    def places(self) -> list[Place]:
+        """Return every place that holds something visible, streams included."""
+        return [place for place, shelves in self._shelves.items() if any(shelves.values())]
 
     def shelves(self) -> list[Shelf]:
         """Return everything visible in the four scopes, in the order of the fetch; expired rows included, streams not."""

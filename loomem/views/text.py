@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -69,8 +69,10 @@ class _Text(msgspec.Struct, frozen=True):
 class Text:
     """The words of the texts that were put, while the context is open."""
 
-    def __init__(self, *, pause_s: float = PAUSE_S) -> None:
+    def __init__(self, *, pause_s: float = PAUSE_S, after: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Begin to index when `after` returns; what is put until then waits."""
         self._pause_s = pause_s
+        self._after = after
         self._schema = _schema()
         self._index = tantivy.Index(self._schema)
         self._index.register_tokenizer("spaces", tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
@@ -227,6 +229,8 @@ class Text:
         return self._taken
 
     async def _commit_changes(self) -> None:
+        if self._after is not None:
+            await self._after()
         while True:
             await self._changed.wait()
             await asyncio.sleep(self._pause_s)

@@ -398,7 +398,16 @@ profile-unknown: A profile that does not exist ends the process with exit code 2
 """,
 )
 
+SEARCH: Final = _read(
+    "knowledge tools, acceptance checks 21-30; search",
+    """
+search-21: With nothing stored the answer says so; else every row is one line with its dates first and score and id last, whatever its text.
+search-families: What the remember family wrote memory_search finds, and the reverse; each row says where it lives.
+""",
+)
+
 PARTS: Final = (
+    SEARCH,
     PROFILES,
     CREATE,
     RECALL,

