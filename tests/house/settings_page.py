@@ -36,6 +36,8 @@ SAID = {
     "evidence": "Of what a statement was taken from.",
     "stated": "Of what stands as it was said.",
     "derived": "Of what was extracted or merged.",
+    "default": "Without `top_k`.",
+    "counting_most": "What such a question may ask for.",
     "enabled": "Whether anything is taken out at all.",
     "redact_phones": "Phone numbers.",
     "redact_emails": "E-mail addresses.",
@@ -99,9 +101,11 @@ def _docstrings(kind: type[msgspec.Struct]) -> dict[str, str]:
         raise TypeError(kind)
     said: dict[str, str] = {}
     for field, below in zip(tree.body, tree.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
-            if isinstance(below.value, ast.Constant) and isinstance(below.value.value, str):
-                said[field.target.id] = " ".join(below.value.value.split())
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                said[name] = " ".join(text.split())
+            case _:
+                pass
     return said
 
 
