@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from typing import Protocol
 
@@ -25,7 +25,7 @@ from loomem.core.position import format_position
 from loomem.core.row import Place, Row
 from loomem.core.search.admit import happened_within, was_valid
 from loomem.core.search.collapse import capped, collapse
-from loomem.core.search.fuse import Fused, Hit, Signals, Threads, fuse
+from loomem.core.search.fuse import Fused, Hit, Signals, fuse
 from loomem.core.search.question import Question
 from loomem.core.search.settings import SearchSettings
 from loomem.core.search.weigh import Factor, Ratings, Span, Weighing
@@ -33,8 +33,7 @@ from loomem.core.search.when import mentioned
 from loomem.core.times import millis
 from loomem.found import shown, within_budget
 from loomem.results import Arm, Explained, Found, FoundRow
-from loomem.views.projection import Projection
-from loomem.views.words import Words
+from loomem.views.together import Views
 
 POOL = 500
 """Rows that each arm is asked for, at least."""
@@ -45,22 +44,6 @@ QUESTION_CHARS = 2_000
 """Of a question that are embedded."""
 
 Admit = Callable[[Row], bool]
-
-
-class Meaning(Protocol):
-    """An index of vectors."""
-
-    def search(self, question: Embedded, places: Collection[Place] | None, limit: int) -> list[Hit]:
-        """Return the rows in some places (None: in all) whose vectors are nearest, the nearest first."""
-        ...
-
-    def scores(self, question: Embedded, numbers: Collection[int]) -> list[Hit]:
-        """Return how near these rows are, as far as they have a vector of the question's model."""
-        ...
-
-    def lacking(self) -> str | None:
-        """Return what is missing of it, in words, if anything."""
-        ...
 
 
 class Successions(Protocol):
@@ -99,25 +82,22 @@ class Search:
     def __init__(
         self,
         *,
-        projection: Projection,
-        words: Words,
+        views: Views,
         clock: Clock,
         settings: SearchSettings,
         zone: tzinfo,
-        meaning: Meaning | None = None,
         asker: Asker | None = None,
-        threads: Threads | None = None,
         ratings: Ratings | None = None,
         successions: Successions | None = None,
     ) -> None:
         self.settings = settings
         self.zone = zone
         self.clock = clock
-        self._projection = projection
-        self._words = words
-        self._meaning = meaning
+        self._projection = views.projection
+        self._words = views.words
+        self._vectors = views.vectors
+        self._threads = views.threads.turn
         self._asker = asker
-        self._threads = threads
         self._ratings = ratings
         self._successions = successions
 
@@ -161,8 +141,8 @@ class Search:
         words, all_words = self._admitted(lambda limit: self._words.search(text, places, limit), admit, pool)
         meaning: list[Hit] = []
         all_meaning = True
-        if embedded is not None and self._meaning is not None:
-            near = self._meaning
+        if embedded is not None:
+            near = self._vectors
             meaning, all_meaning = self._admitted(lambda limit: near.search(embedded, places, limit), admit, pool)
             known = {hit.number for hit in meaning}
             missing = [hit.number for hit in words if hit.number not in known]
@@ -248,9 +228,13 @@ class Search:
 
         async with asyncio.TaskGroup() as group:
             group.create_task(settle())
-            if self._asker is not None and self._meaning is not None and text.strip():
+            if self._asker is not None and text.strip():
                 group.create_task(embed(self._asker))
-        if embedded is not None and self._meaning is not None and (lacking := self._meaning.lacking()) is not None:
+        if (
+            embedded is not None
+            and self._meaning is not None
+            and (lacking := self._meaning.lacking(embedded)) is not None
+        ):
             degraded.append(f"meaning: {lacking}")
         return embedded
 

@@ -23,8 +23,7 @@ from loomem.nats.topology import KvBuckets
 from loomem.search import Search
 from loomem.store.files import Files
 from loomem.views.projection import Projection
-from loomem.views.threads import Threads
-from loomem.views.words import Words
+from loomem.views.together import views_of
 from pattern.clock import RandomIds
 from pattern.node import CONNECT_S, Broker
 from pattern.settings import Settings
@@ -52,14 +51,12 @@ class Parts:
         await self.link.ready(CONNECT_S)
         buckets = KvBuckets(self.link, replicas=settings.replicas)
         self.caller = await load(buckets, identity_spec(settings))
-        async with Projection(KvFeed(self.link), buckets, self.caller) as projection, Words(projection) as words:
-            self._projection = projection
-            threads = Threads()
-            projection.records.watch(threads)
+        async with views_of(KvFeed(self.link), buckets, self.caller) as views:
+            self._projection = views.projection
             yield Engine(
                 caller=self.caller,
                 buckets=buckets,
-                projection=projection,
+                projection=views.projection,
                 limits=settings.limits,
                 clock=self.clock,
                 ids=RandomIds(),
@@ -67,12 +64,10 @@ class Parts:
                 zone=settings.timezone,
                 files=Files((settings.files_dir,)),
                 search=Search(
-                    projection=projection,
-                    words=words,
+                    views=views,
                     clock=self.clock,
                     settings=settings.search,
                     zone=settings.timezone,
-                    threads=threads.turn,
                 ),
             )
 
