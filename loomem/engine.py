@@ -23,27 +23,32 @@ from loomem.core.position import Position, parse_position
 from loomem.core.recall import RawQuery, clean_page, clean_query
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.question import RawQuestion, clean_question
+from loomem.core.streams import Stream
 from loomem.results import (
     BulkForgotten,
     BulkRemembered,
     Cleaned,
     Committed,
+    Deleted,
+    DeletedMemories,
     Exported,
     Fetched,
     Forgotten,
     Found,
     Health,
+    History,
     Imported,
     ItemError,
     Migrated,
     Recalled,
     Remembered,
+    Restored,
     Shared,
     Stored,
     Updated,
 )
 from loomem.search import Search
-from loomem.store import bulk, facts, intake, lifecycle, read, transfer
+from loomem.store import bulk, deletion, facts, history, intake, lifecycle, read, transfer
 from loomem.store.files import Files
 from loomem.store.migrate import migrate
 from loomem.store.streams import stream_of
@@ -257,6 +262,25 @@ class Engine:
         """
         return await bulk.clean(self._door, expire_only=check.clean_flag("expireOnly", expire_only, default=False))
 
+    async def delete(self, *, chunk_id: object, stream: object = None) -> Deleted:
+        """Hide a memory of the caller's own at once and everywhere; it can be restored for as long as the limits say.
+
+        Raises: InvalidInput, NotFound, AccessDenied, CoreProtected, Conflict, Unavailable.
+        """
+        ident = check.clean_id(chunk_id, self.limits, field="chunk_id")
+        return await deletion.delete(self._door, ident, await self._stream(stream))
+
+    async def restore(self, *, memory_id: object) -> Restored:
+        """Bring back a deleted memory of the caller's own.
+
+        Raises: InvalidInput, NotFound, AccessDenied, LimitExceeded, Conflict, Unavailable.
+        """
+        return await deletion.restore(self._door, check.clean_id(memory_id, self.limits))
+
+    async def deleted(self) -> DeletedMemories:
+        """Return what can be restored, the last deleted first. Raises: Unavailable."""
+        return await deletion.deleted(self._door)
+
     # --- files ---
 
     async def export(
@@ -356,6 +380,7 @@ class Engine:
         depth: object = None,
         at_least: object = None,
         include_expired: object = None,
+        include_superseded: object = None,
     ) -> Recalled:
         """Return the visible memories that pass every filter, best first, a page at a time.
 
@@ -377,10 +402,19 @@ class Engine:
             related_to=related_to,
             depth=depth,
             include_expired=include_expired,
+            include_superseded=include_superseded,
         )
         query = clean_query(raw, self.limits, self._zone)
         page = clean_page(limit, cursor, query, self.limits)
         return await read.recall(self._door, query, page, _position(at_least))
+
+    async def history(self, *, chunk_id: object, limit: object = None, stream: object = None) -> History:
+        """Return the versions of a fact, from the id of any of them.
+
+        Raises: InvalidInput, AccessDenied (it is in another stream), Unavailable.
+        """
+        ident = check.clean_id(chunk_id, self.limits, field="chunk_id")
+        return await history.history(self._door, ident, history.clean_limit(limit), await self._stream(stream))
 
     async def search(
         self,
@@ -413,7 +447,7 @@ class Engine:
             evidence_fields=evidence_fields,
             explain=explain,
         )
-        where = await stream_of(self._door, stream, self._facts.namespaces)
+        where = await self._stream(stream)
         question = clean_question(raw, where, search.settings, now=self._door.now, zone=self._zone)
         await read.until(self._projection, _position(at_least), question.scopes)
         return await search.answer(question)
@@ -423,6 +457,9 @@ class Engine:
         return read.health(self._door)
 
     # --- within ---
+
+    async def _stream(self, word: object) -> Stream | None:
+        return await stream_of(self._door, word, self._facts.namespaces)
 
     async def _all_of_now(self) -> None:
         """Wait until the views hold what the buckets hold: a file is for keeps, and its ids are compared with everything."""

@@ -98,6 +98,70 @@ class Stored(Result, frozen=True, kw_only=True):
     warnings: list[Notice] | None = None
 
 
+class Deleted(Result, frozen=True, kw_only=True):
+    """A memory that is hidden, and may be restored for a while."""
+
+    memory_id: str
+    stream: str
+    restorable_until: str
+    source_id: str | None = None
+    """What it was taken from; that is kept."""
+    derived: int = 0
+    """How many were deleted with it because they were taken from it."""
+    failed_steps: list[str] | None = None
+    """What of it did not succeed and is done when the call is repeated."""
+    position: str | None = None
+
+
+class Restored(Result, frozen=True, kw_only=True):
+    memory_id: str
+    stream: str
+    derived: int = 0
+    """How many came back with it."""
+    revision: int
+    position: str
+
+
+class DeletedMemory(Result, frozen=True, kw_only=True):
+    memory_id: str
+    stream: str
+    category: str
+    content: str
+    """Its beginning."""
+    deleted_at: str
+    restorable_until: str
+
+
+class DeletedMemories(Result, frozen=True, kw_only=True):
+    memories: list[DeletedMemory]
+
+
+class Version(Result, frozen=True, kw_only=True):
+    """One version of a fact."""
+
+    version: int
+    memory_id: str
+    content: str
+    date: str
+    """From when on it holds."""
+    current: bool
+    superseded_by: str | None = None
+    supersedes: list[str] | None = None
+    trust: str | None = None
+    source_id: str | None = None
+    stream: str
+    scope: str
+    agent_id: str
+    created_at: str
+
+
+class History(Result, frozen=True, kw_only=True):
+    memory_id: str
+    versions: list[Version]
+    """Oldest first; at most as many as were asked for, the newest."""
+    total: int
+
+
 class Fetched(Result, frozen=True, kw_only=True):
     memory: dict[str, Any]
     """The record with its `revision`."""

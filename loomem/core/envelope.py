@@ -28,7 +28,9 @@ FORMAT_VERSION = "1.0"
 
 _TEXTS = ("version", "exportedAt", "projectId", "agentId")
 _REQUIRED = ("id", "agentId", "projectId", "content", "createdAt", "updatedAt")
-_KNOWN = frozenset((*_REQUIRED, "scope", "category", "metadata", "expiresAt", "version", "deletedAt", "knowledge"))
+_KNOWN = frozenset(
+    (*_REQUIRED, "scope", "category", "metadata", "expiresAt", "version", "deletedAt", "erased", "knowledge")
+)
 E = TypeVar("E", bound=LoomError)
 _INDENT = b"\n    "
 
@@ -168,7 +170,7 @@ def _memory(fields: Mapping[str, Any], limits: Limits) -> Memory:
         project_id=clean_id(fields["projectId"], limits, field="projectId"),
         scope=scope,
         category=category,
-        content=clean_content(fields["content"], limits),
+        content=clean_content(fields["content"], limits, fact=fields.get("knowledge") is not None),
         metadata=clean_metadata(fields.get("metadata"), limits),
         created_at=_date("createdAt", fields["createdAt"]),
         updated_at=_date("updatedAt", fields["updatedAt"]),

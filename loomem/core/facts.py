@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 import msgspec
 
@@ -16,7 +17,7 @@ from identity.visibility import Scope
 from loomem.core import limits as check
 from loomem.core.knowledge import FactType, Knowledge, Relation, Role, Trust
 from loomem.core.limits import Limits
-from loomem.core.record import Category
+from loomem.core.record import Category, Memory
 
 SUBJECT = "user"
 """Whom a fact is about when nobody says."""
@@ -119,7 +120,7 @@ def clean_fact_content(content: object, limits: Limits) -> str:
             contentSize=size,
             maxSize=limits.fact_bytes,
         )
-    return check.clean_content(content, limits, max_bytes=limits.fact_bytes)
+    return check.clean_content(content, limits, fact=True)
 
 
 def known_of(text: str, fact: Fact, *, now: str, honoured: bool) -> Knowledge:
@@ -137,6 +138,19 @@ def known_of(text: str, fact: Fact, *, now: str, honoured: bool) -> Knowledge:
         source=fact.source,
         valid_from=now,
         relations=fact.relations,
+    )
+
+
+def in_place_of(known: Knowledge, old: Sequence[Memory]) -> Knowledge:
+    """Return what is known of a fact that takes the place of others: a version later than each of them."""
+    if not old:
+        return known
+    chains = [Knowledge() if memory.knowledge is None else memory.knowledge for memory in old]
+    return msgspec.structs.replace(
+        known,
+        supersedes=tuple(memory.id for memory in old),
+        root_id=chains[0].root_id or old[0].id,
+        chain_version=max(chain.chain_version for chain in chains) + 1,
     )
 
 

@@ -82,14 +82,14 @@ def clean_text(field: str, text: object, *, max_bytes: int | None = None) -> str
     return text
 
 
-def clean_content(text: object, limits: Limits, *, field: str = "content", max_bytes: int | None = None) -> str:
-    """Return content as it may be stored (not trimmed); `max_bytes` is another limit than that of plain memories.
+def clean_content(text: object, limits: Limits, *, field: str = "content", fact: bool = False) -> str:
+    """Return content as it may be stored (not trimmed); that of a fact has a limit of its own.
 
     Raises: InvalidInput when blank, too large or not plain Unicode text.
     """
     if text is None:
         raise InvalidInput(f"{field} is required", field=field)
-    text = clean_text(field, text, max_bytes=max_bytes or limits.content_bytes)
+    text = clean_text(field, text, max_bytes=limits.fact_bytes if fact else limits.content_bytes)
     if not text.strip():
         raise InvalidInput(f"{field} must not be blank", field=field)
     return text

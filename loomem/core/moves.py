@@ -2,7 +2,7 @@
 
 The target is written with the operation `move {bucket} {key} {revision} {uuid}`: where it came from, and which revision
 was copied. Whoever finds that write (the mover itself, or a worker after the mover died) removes the source by
-`removal`: everybody makes the same change, so it happens once, and not at all when the source was changed meanwhile.
+`ended_by`: everybody makes the same change, so it happens once, and not at all when the source was changed meanwhile.
 
 Pure. Deliberately absent: doing it (`loomem/store` and `loomem/workers`).
 """
@@ -14,8 +14,10 @@ import re
 import msgspec
 
 from identity.keys import Key, Root
-from identity.ports import Reason, Remove
+from identity.ports import Change, Put, Reason, Remove
 from identity.visibility import PERSONAL_OWNER
+from loomem.core.plan import stub_of, takes_a_place
+from loomem.core.record import Memory, encode
 
 _MOVE = re.compile(r"move (?P<bucket>[\w-]+) (?P<key>[\w=.-]+) (?P<revision>[1-9][0-9]{0,18}) (?P<id>[\w-]+)", re.ASCII)
 
@@ -36,8 +38,17 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def removal(self) -> Remove:
-        """The change that ends the move, the same whoever makes it."""
+        """The change that empties the old key."""
         return Remove(key=self.key, expected=self.revision, op=self.op, reason=Reason.MOVE)
+
+    def ended_by(self, source: Memory) -> Change:
+        """Return the change that ends the move, the same whoever makes it.
+
+        A source that took another's place leaves a stub, or the other would be back where it was.
+        """
+        if takes_a_place(source):
+            return Put(key=self.key, value=encode(stub_of(source)), expected=self.revision, op=self.op)
+        return self.removal
 
 
 def parse_move(op: str | None) -> Move | None:

@@ -10,6 +10,7 @@ from identity.agent import Caller
 from identity.errors import CoreProtected, InvalidCategory, InvalidInput, NotFound
 from identity.ports import Entry, Trail
 from identity.visibility import Scope
+from loomem.core.knowledge import Knowledge
 from loomem.core.limits import Limits
 from loomem.core.record import CATEGORIES, COMMON, SCHEMA_VERSION, TEMPORARY, Category, Memory
 from loomem.core.times import iso, millis, moment_of, stored_millis
@@ -156,6 +157,49 @@ def shared(memory: Memory, caller: Caller, category: Category, ident: str, now_m
         created_at=now,
         updated_at=now,
         version=SCHEMA_VERSION,
+        knowledge=_unchained(memory.knowledge),
+    )
+
+
+def deleted(memory: Memory, now_ms: int) -> Memory:
+    """Return a memory as deleting it leaves it: hidden, and to be restored within the limits' time."""
+    return msgspec.structs.replace(memory, deleted_at=text_of(now_ms), updated_at=_later(memory, now_ms))
+
+
+def restored(memory: Memory, now_ms: int) -> Memory:
+    """Return a deleted memory as it is when it is back. Raises: NotFound (its time is over)."""
+    if is_expired(memory, now_ms):
+        raise NotFound("This memory has expired", memoryId=memory.id)
+    return msgspec.structs.replace(memory, deleted_at=None, updated_at=_later(memory, now_ms))
+
+
+def takes_a_place(memory: Memory) -> bool:
+    """Say whether a memory stands in another's place: then something of it has to stay, or the other would be back."""
+    return memory.knowledge is not None and bool(memory.knowledge.supersedes)
+
+
+def stub_of(memory: Memory) -> Memory:
+    """Return what is left of a memory that is erased but took another's place; the same whoever makes it."""
+    known = memory.knowledge or Knowledge()
+    return Memory(
+        id=memory.id,
+        agent_id=memory.agent_id,
+        project_id=memory.project_id,
+        scope=memory.scope,
+        category=memory.category,
+        content="",
+        created_at=memory.created_at,
+        updated_at=memory.updated_at,
+        version=memory.version,
+        deleted_at=memory.deleted_at or memory.updated_at,
+        erased=True,
+        knowledge=Knowledge(
+            trust=known.trust,
+            valid_from=known.valid_from,
+            supersedes=known.supersedes,
+            root_id=known.root_id,
+            chain_version=known.chain_version,
+        ),
     )
 
 
@@ -171,7 +215,9 @@ def share_category(category: object) -> Category:
 
 
 def check_alive(memory: Memory, now_ms: int) -> None:
-    """Raises: NotFound, when the time of a memory is over."""
+    """Raises: NotFound, when the time of a memory is over, or it was deleted."""
+    if memory.deleted_at is not None:
+        raise NotFound("This memory was deleted in the meantime", memoryId=memory.id)
     if is_expired(memory, now_ms):
         raise NotFound("This memory has expired", memoryId=memory.id)
 
@@ -191,9 +237,17 @@ def is_expired(memory: Memory, now_ms: int) -> bool:
 
 
 def server_ttl_s(memory: Memory, now_ms: int, limits: Limits) -> int | None:
-    """Return after how many seconds the server shall erase a record: its remaining life and the grace."""
-    expires = stored_millis(memory.expires_at)
-    return None if expires is None else max(1, -((now_ms - expires) // 1_000) + limits.ttl_grace_s)
+    """Return after how many seconds the server shall erase a record: its remaining life and the grace, or when it was
+    deleted, the time in which it can be restored, whatever ends first.
+
+    What took another's place is not the server's to erase: the expiry worker does, and leaves a stub.
+    """
+    if memory.erased or takes_a_place(memory):
+        return None
+    expires, gone = stored_millis(memory.expires_at), stored_millis(memory.deleted_at)
+    ends = [] if expires is None else [expires + limits.ttl_grace_s * 1_000]
+    ends += [] if gone is None else [gone + limits.retention_s * 1_000]
+    return max(1, -((now_ms - min(ends)) // 1_000)) if ends else None
 
 
 def trail_after(entry: Entry, now_ms: int) -> Trail:
@@ -209,6 +263,13 @@ def _expiry(category: Category, ttl_s: int | None, now_ms: int, limits: Limits) 
     if ttl_s is None and category in TEMPORARY:
         ttl_s = limits.ttl_recent_s
     return None if ttl_s is None else text_of(now_ms + ttl_s * 1_000)
+
+
+def _unchained(known: Knowledge | None) -> Knowledge | None:
+    """Return what is known of a memory, for a copy of it elsewhere: its chain stays behind."""
+    if known is None:
+        return None
+    return msgspec.structs.replace(known, supersedes=(), root_id=None, chain_version=1)
 
 
 def _later(memory: Memory, now_ms: int) -> str:

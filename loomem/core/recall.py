@@ -6,7 +6,7 @@ import hashlib
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from operator import attrgetter
 
@@ -51,6 +51,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     related_to: tuple[str, ...] = ()
     depth: int = 1
     include_expired: bool = False
+    include_superseded: bool = False
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +102,7 @@ class RawQuery(msgspec.Struct, frozen=True, kw_only=True):
     related_to: object = None
     depth: object = None
     include_expired: object = None
+    include_superseded: object = None
 
 
 def clean_query(raw: RawQuery, limits: Limits, zone: tzinfo) -> Query:
@@ -131,6 +133,7 @@ def clean_query(raw: RawQuery, limits: Limits, zone: tzinfo) -> Query:
         related_to=_clean_related(raw.related_to, limits),
         depth=1 if raw.depth is None else check.clean_integer("depth", raw.depth, low=1, high=DEPTH_LIMIT),
         include_expired=check.clean_flag("includeExpired", raw.include_expired, default=False),
+        include_superseded=check.clean_flag("includeSuperseded", raw.include_superseded, default=False),
     )
 
 
@@ -218,10 +221,17 @@ def _digest(query: Query) -> str:
 # --- which rows answer ------------------------------------------------------------------------------------------------
 
 
-def select(query: Query, page: Page, shelves: Iterable[Shelf], now_ms: int) -> Answer:
+def select(
+    query: Query,
+    page: Page,
+    shelves: Iterable[Shelf],
+    now_ms: int,
+    is_superseded: Callable[[Row], bool] | None = None,
+) -> Answer:
     """Return the page of rows that answer a question, best first.
 
     `shelves` is everything the caller may see: relations may lead through what the other filters exclude.
+    `is_superseded` tells whose place another has taken; None when that is true of none.
     """
     shelves = list(shelves)
     expired = 0
@@ -233,6 +243,8 @@ def select(query: Query, page: Page, shelves: Iterable[Shelf], now_ms: int) -> A
         expired += len(shelf.rows) - len(live)
         if not query.categories or shelf.category in query.categories:
             rows += shelf.rows if query.include_expired else live
+    if is_superseded is not None and not query.include_superseded:
+        rows = [row for row in rows if not is_superseded(row)]
     rows = _within_times(query, _by_labels(query, rows))
     distances: dict[str, int] = {}
     if query.related_to:

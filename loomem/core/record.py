@@ -89,6 +89,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     version: int
     deleted_at: str | None = None
     """When it was deleted; hidden since, erased when its time to be restored is over."""
+    erased: bool = False
+    """Whether this is the stub of a memory that is gone: without content, it only says whose place the memory took."""
     knowledge: Knowledge | None = None
     extra: dict[str, Any] | None = msgspec.field(default=None, name="(extra)")
     """Fields this version does not know, written back as they came. Not a field of the stored record."""
@@ -132,9 +134,10 @@ def to_fields(memory: Memory) -> dict[str, Any]:
         "expiresAt": memory.expires_at,
         "version": memory.version,
         "deletedAt": memory.deleted_at,
+        "erased": memory.erased or None,
         "knowledge": None if memory.knowledge is None else known_of.fields_of(memory.knowledge),
     }
-    for absent in ("metadata", "expiresAt", "deletedAt", "knowledge"):
+    for absent in ("metadata", "expiresAt", "deletedAt", "erased", "knowledge"):
         if fields[absent] is None:
             del fields[absent]
     return {**fields, **memory.extra} if memory.extra else fields

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, product
 from typing import Protocol
 
 import msgspec
@@ -179,7 +179,7 @@ class _Forgetting:
             return NotFound("This id was named before in the same call", memoryId=ident)
         self._named.add(ident)
         try:
-            row = own_row(self._door, ident)
+            row = own_row(self._door, ident, deleted=True)
             plan.check_unprotected(row.memory, force=self._force)
         except LoomError as error:
             return error
@@ -333,7 +333,9 @@ def _due(door: Door, *, expire_only: bool) -> tuple[list[tuple[Row, Reason]], li
     soft = {Category.RECENT: limits.recent, Category.TASKS: limits.tasks, Category.CORE: limits.core}
     due: list[tuple[Row, Reason]] = []
     errors: list[str] = []
-    for shelf in (shelf for scope in Scope for shelf in door.projection.records.own(scope)):
+    records = door.projection.records
+    streams = [(Scope.PERSONAL, place.stream) for place in records.streams() if place.mine]
+    for shelf in (shelf for where in (*product(Scope, (None,)), *streams) for shelf in records.own(*where)):
         due += [(row, Reason.EXPIRE) for row in shelf.rows if row.expired(now_ms)]
         if expire_only or shelf.category not in soft:
             continue

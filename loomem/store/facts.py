@@ -5,19 +5,37 @@ Deliberately absent: what kind of fact it is and how far it is trusted (`core.fa
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 
+from identity.errors import CoreProtected, InvalidInput
 from loomem.core import limits as check
 from loomem.core import plan
-from loomem.core.facts import FactSettings, category_of, clean_fact, clean_fact_content, known_of
+from loomem.core.facts import (
+    FactSettings,
+    category_of,
+    clean_fact,
+    clean_fact_content,
+    in_place_of,
+    known_of,
+    may_supersede,
+    trust_in,
+)
 from loomem.core.knowledge import Knowledge
-from loomem.core.streams import USER_DEFAULT, built_in
+from loomem.core.record import Category
+from loomem.core.row import Row
+from loomem.core.streams import USER_DEFAULT, Stream, built_in, word_of
 from loomem.results import Notice, Stored
 from loomem.store.streams import stream_of
 from loomem.store.write import Door
 
+log = logging.getLogger(__name__)
+
 ECHO_CHARS = 80
 """How much of a fact is said back."""
+SUPERSEDED_LIMIT = 20
+"""Memories whose place one takes."""
 
 
 class RawFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,39 +53,103 @@ class RawFact(msgspec.Struct, frozen=True, kw_only=True):
 async def store(door: Door, raw: RawFact, settings: FactSettings) -> Stored:
     """Store a fact.
 
-    Raises: InvalidInput, AccessDenied (no such stream), LimitExceeded, Unavailable.
+    Raises: InvalidInput, AccessDenied (no such stream), CoreProtected, LimitExceeded, Unavailable.
     """
     limits = door.limits
     text = clean_fact_content(raw.content, limits)
     metadata = check.clean_metadata(raw.metadata, limits)
     fact = clean_fact(source=raw.source, subject=raw.subject, relations=raw.relations)
     stream = await stream_of(door, raw.stream, settings.namespaces) or built_in(door.caller, USER_DEFAULT)
-    screened, metadata, notices = door.screen(text, metadata, max_bytes=limits.fact_bytes)
+    screened, metadata, notices = door.screen(text, metadata, fact=True)
     text = screened or text
     now_ms = door.now_ms
     known = known_of(text, fact, now=plan.text_of(now_ms), honoured=settings.honor_caller_trust_source)
+    ident = door.ids.memory_id()
+    replaced, blocked = _guarded(await replaceable(door, raw.supersedes, stream), known)
+    notices += [_blocked(old, ident, known) for old in blocked]
     draft = plan.Draft(
         scope=stream.scope, category=category_of(stream.scope, known.fact_type), content=text, metadata=metadata
     )
-    memory = plan.created(draft, door.caller, door.ids.memory_id(), now_ms, limits)
-    memory = msgspec.structs.replace(memory, knowledge=known)
+    memory = plan.created(draft, door.caller, ident, now_ms, limits)
+    memory = msgspec.structs.replace(memory, knowledge=in_place_of(known, [row.memory for row in replaced]))
     written = await door.create(memory, stream=stream.stream)
     if fact.dropped:
         notices.append(Notice(type="relations", description=f"{fact.dropped} relations beyond the first were dropped"))
     return Stored(
         memory_id=memory.id,
         content=text[:ECHO_CHARS],
+        supersedes=[row.id for row in replaced] or None,
         stream=stream.word,
         scope=str(memory.scope),
         category=str(memory.category),
         fact_type=str(known.fact_type),
         importance=known.importance,
-        trust=_trust(known),
+        trust=str(known.trust),
         revision=written.revision,
         position=written.position,
         warnings=notices or None,
     )
 
 
-def _trust(known: Knowledge) -> str:
-    return known.trust or "a1"
+async def replaceable(door: Door, raw: object, stream: Stream) -> list[Row]:
+    """Return the memories of a stream whose place a new one is to take, by their ids as they came.
+
+    Raises: InvalidInput naming `supersedes` (unknown, elsewhere, deleted, superseded already, or taken from a source),
+    CoreProtected, Unavailable.
+    """
+    if raw is None or raw == "":
+        return []
+    named = raw if check.is_array(raw) else [raw]
+    if len(named) > SUPERSEDED_LIMIT:
+        raise InvalidInput(f"supersedes names more than {SUPERSEDED_LIMIT} memories", field="supersedes")
+    idents = list(dict.fromkeys(check.clean_id(each, door.limits, field="supersedes") for each in named))
+    await door.look_up(idents)
+    return [_replaceable(door, ident, stream) for ident in idents]
+
+
+def _replaceable(door: Door, ident: str, stream: Stream) -> Row:
+    records = door.projection.records
+    rows = [row for row in records.find(ident) if not row.expired(door.now_ms)]
+    here = [row for row in rows if stream.holds(row.place)]
+    if not here:
+        if rows:
+            why = f"belongs to another stream ({word_of(rows[0].place)}); name that one in stream"
+        else:
+            why = "was deleted" if records.deleted(ident) else "is not known"
+        raise _not_replaceable(ident, why)
+    row = here[0]
+    known = row.memory.knowledge
+    if (successor := records.chains.superseded_by(row)) is not None:
+        raise _not_replaceable(ident, f"is superseded already, by {successor}; supersede that one")
+    if known is not None and known.source_id is not None:
+        raise _not_replaceable(ident, f"was taken from the source {known.source_id} and changes with it alone")
+    if row.memory.category is Category.CORE:
+        raise CoreProtected("A core memory is protected; update-memory changes it", field="supersedes", memoryId=ident)
+    return row
+
+
+def _not_replaceable(ident: str, why: str) -> InvalidInput:
+    return InvalidInput(f"supersedes: memory {ident} {why}; nothing was stored", field="supersedes", memoryId=ident)
+
+
+def _guarded(rows: list[Row], known: Knowledge) -> tuple[list[Row], list[Row]]:
+    """Return whose place a memory may take, and whose not because they are trusted further."""
+    allowed = [row for row in rows if may_supersede(known.trust, trust_in(row.memory.knowledge))]
+    return allowed, [row for row in rows if row not in allowed]
+
+
+def _blocked(old: Row, ident: str, known: Knowledge) -> Notice:
+    """Put on record that a memory may not take another's place, and return what its writer is told."""
+    trust = trust_in(old.memory.knowledge)
+    log.warning(
+        "event=trust_guard_blocked old=%s old_trust=%s new=%s new_trust=%s context=store",
+        old.id,
+        trust or "none",
+        ident,
+        known.trust,
+    )
+    return Notice(
+        type="trust_guard_blocked",
+        description=f"{old.id} is trusted further ({trust or 'a1'}) than this fact ({known.trust}): it keeps its place, "
+        "and both stand side by side",
+    )

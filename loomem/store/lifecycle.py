@@ -7,7 +7,7 @@ it knows, and is told what came between.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from identity.errors import AccessDenied, Conflict, NotFound
@@ -19,6 +19,7 @@ from loomem.core.row import Row
 from loomem.results import Committed, Forgotten, Notice, Shared, Updated
 from loomem.store.move import move
 from loomem.store.write import TRIES, Door, Held, Written, held_of
+from loomem.views.records import Records
 
 _OWN_SCOPES = (Scope.PRIVATE, Scope.PERSONAL)
 T = TypeVar("T")
@@ -81,7 +82,7 @@ async def commit(door: Door, ident: str, content: str | None, target: Scope | No
             warnings=found or None,
         )
 
-    return await _decided(door, row, once)
+    return await decided(door, row, once)
 
 
 async def share(door: Door, ident: str, category: Category, *, keep_original: bool, force: bool) -> Shared:
@@ -110,15 +111,16 @@ async def share(door: Door, ident: str, category: Category, *, keep_original: bo
             warnings=found or None,
         )
 
-    return await _decided(door, row, once)
+    return await decided(door, row, once)
 
 
 async def forget(door: Door, ident: str, *, force: bool) -> Forgotten:
-    """Erase a memory of the caller's own, and every copy of it that an unfinished move has left.
+    """Erase a memory of the caller's own, also one that was deleted, and every copy of it that an unfinished move has left.
 
     Raises: NotFound, AccessDenied (another agent's), CoreProtected, Conflict, Unavailable.
     """
-    row = await _own_row(door, ident)
+    await door.look_up([ident])
+    row = own_row(door, ident, deleted=True)
     category, written = await erase_copies(door, row, force=force)
     return Forgotten(
         deleted=written is not None,
@@ -137,7 +139,7 @@ async def erase_copies(door: Door, row: Row, *, force: bool) -> tuple[Category, 
     """
     records = door.projection.records
     category, written = row.memory.category, None
-    copies = records.copies(row.id) or [row]
+    copies = _all_copies(records, row.id) or [row]
     for _ in range(TRIES):
         for copy in copies:
             category, last = await _erase(door, copy, force=force)
@@ -146,18 +148,25 @@ async def erase_copies(door: Door, row: Row, *, force: bool) -> tuple[Category, 
             break
         # Somebody was quicker. That may have been a move, and then the memory lives on under another key.
         await door.projection.sync()
-        if not (copies := records.copies(row.id)):
+        if not (copies := _all_copies(records, row.id)):
             break
     return category, written
 
 
-def own_row(door: Door, ident: str) -> Row:
-    """Return the newest of the caller's own rows with an id that has been looked up.
+def own_row(door: Door, ident: str, *, deleted: bool = False) -> Row:
+    """Return the newest of the caller's own rows with an id that has been looked up; if asked, a deleted one when there is no other.
 
     Raises: NotFound (none, or only one of the parent's), InvalidInput (no id), AccessDenied (the team or public memory
     of another agent).
     """
-    rows = door.rows(ident)
+    rows = (
+        deleted and not door.projection.records.find(ident) and door.projection.records.deleted(ident)
+    ) or door.rows(ident)
+    return checked_own(rows, ident)
+
+
+def checked_own(rows: Sequence[Row], ident: str) -> Row:
+    """Return the first of some rows of an id if it is the caller's own. Raises: NotFound, AccessDenied, as `own_row`."""
     if rows[0].place.mine:
         return rows[0]
     if rows[0].place.scope in _OWN_SCOPES:
@@ -169,6 +178,23 @@ def own_row(door: Door, ident: str) -> Row:
         memoryId=ident,
         creator=rows[0].memory.agent_id,
     )
+
+
+async def decided(door: Door, row: Row, once: Callable[[Held], Awaitable[T]]) -> T:
+    """Decide a change on what is known of a row, and anew on what its bucket says when somebody else was quicker.
+
+    Raises: Conflict (somebody was, every time), NotFound (it is gone), and what `once` raises.
+    """
+    held = held_of(row)
+    for left in reversed(range(TRIES)):
+        try:
+            return await once(held)
+        except Conflict as conflict:
+            now = await _held(door, row, at_least=_heard(conflict, held))
+            if not left:
+                raise _beaten(row, held, now) from conflict
+        held = now
+    raise AssertionError  # TRIES is at least one
 
 
 # --- within -----------------------------------------------------------------------------------------------------------
@@ -189,6 +215,11 @@ async def _own_private_row(door: Door, ident: str, done: str) -> Row:
     return rows[0]
 
 
+def _all_copies(records: Records, ident: str) -> list[Row]:
+    """Return the caller's own rows with an id, deleted ones too."""
+    return [*records.copies(ident), *(row for row in records.deleted(ident) if row.place.mine)]
+
+
 async def _held(door: Door, row: Row, *, at_least: int) -> Held:
     held = await door.held(row, at_least=at_least)
     if held is None:
@@ -199,19 +230,6 @@ async def _held(door: Door, row: Row, *, at_least: int) -> Held:
 def _heard(conflict: Conflict, held: Held) -> int:
     """Return which revision of what is held a conflict tells of; a move may have met it elsewhere."""
     return conflict.actual if conflict.key == held.key else held.revision
-
-
-async def _decided(door: Door, row: Row, once: Callable[[Held], Awaitable[T]]) -> T:
-    held = held_of(row)
-    for left in reversed(range(TRIES)):
-        try:
-            return await once(held)
-        except Conflict as conflict:
-            now = await _held(door, row, at_least=_heard(conflict, held))
-            if not left:
-                raise _beaten(row, held, now) from conflict
-        held = now
-    raise AssertionError  # TRIES is at least one
 
 
 async def _erase(door: Door, row: Row, *, force: bool) -> tuple[Category, Written | None]:

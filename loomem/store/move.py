@@ -36,10 +36,12 @@ async def move(door: Door, source: Held, memory: Memory) -> tuple[Written, Notic
     way = Move(bucket=source.bucket, key=source.key, revision=source.revision, id=door.ids.op_id())
     new = await door.create(memory, op=way.op)
     try:
-        await door.send(source.bucket, way.removal)
+        await door.send(source.bucket, way.ended_by(source.memory))
     except Conflict:
         # Somebody changed or removed the source after it was read: what has been written is out of date.
-        await door.send(new.bucket, door.remove(Held(new.bucket, new.key, memory, new.revision), Reason.MOVE))
+        await door.send(
+            new.bucket, door.remove(Held(new.bucket, new.key, memory, new.revision), Reason.MOVE, whole=True)
+        )
         raise
     except LoomError as error:
         # The move stands: its target is acknowledged, and the worker removes the source if it is still the same.

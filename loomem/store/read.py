@@ -14,6 +14,7 @@ from loomem.core.record import Category, to_fields
 from loomem.core.row import Row
 from loomem.results import CoreCounts, Counts, Fetched, Health, Recalled, ScopeCounts, ViewHealth
 from loomem.store.write import Door
+from loomem.views.chains import Chains
 from loomem.views.projection import Projection
 
 _CORRUPT_SAMPLES = 5
@@ -30,7 +31,9 @@ async def fetch(door: Door, ident: str, at_least: Position | None) -> Fetched:
     row = next((row for row in rows if not row.expired(now_ms)), None)
     if row is None:
         raise NotFound("This memory has expired", memoryId=ident)
-    return Fetched(memory=_shown(row), position=format_position(door.projection.position))
+    return Fetched(
+        memory=_shown(row, door.projection.records.chains), position=format_position(door.projection.position)
+    )
 
 
 async def recall(door: Door, query: Query, page: Page, at_least: Position | None) -> Recalled:
@@ -41,8 +44,11 @@ async def recall(door: Door, query: Query, page: Page, at_least: Position | None
     projection = door.projection
     # Relations may lead through what the other filters exclude.
     await until(projection, at_least, ALL_SCOPES if query.related_to else query.scopes)
-    answer = select(query, page, projection.records.shelves(), door.now_ms)
-    groups = _grouped(answer)
+    chains = projection.records.chains
+    answer = select(
+        query, page, projection.records.shelves(), door.now_ms, None if chains.is_empty else chains.is_superseded
+    )
+    groups = _grouped(answer, chains)
     private, personal, team, public = (groups[scope] for scope in Scope)
     return Recalled(
         private=private,
@@ -87,18 +93,21 @@ async def until(projection: Projection, at_least: Position | None, scopes: Seque
     await projection.settle(scopes)
 
 
-def _grouped(answer: Answer) -> dict[Scope, list[dict[str, Any]]]:
+def _grouped(answer: Answer, chains: Chains) -> dict[Scope, list[dict[str, Any]]]:
     groups: dict[Scope, list[dict[str, Any]]] = {scope: [] for scope in Scope}
     for row in answer.rows:
-        shown = _shown(row)
+        shown = _shown(row, chains)
         if (distance := answer.distances.get(row.id)) is not None:
             shown["distance"] = distance
         groups[row.memory.scope].append(shown)
     return groups
 
 
-def _shown(row: Row) -> dict[str, Any]:
-    return {**to_fields(row.memory), "revision": row.revision}
+def _shown(row: Row, chains: Chains) -> dict[str, Any]:
+    shown = {**to_fields(row.memory), "revision": row.revision}
+    if (successor := chains.superseded_by(row)) is not None:
+        shown["supersededBy"] = successor
+    return shown
 
 
 def _scope_counts(door: Door, scope: Scope) -> ScopeCounts:

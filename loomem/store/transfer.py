@@ -68,7 +68,7 @@ def clean_selection(
     )
 
 
-def selected(shelves: Iterable[Shelf], selection: Selection, now_ms: int) -> list[Memory]:
+def selected(shelves: Iterable[Shelf], selection: Selection, now_ms: int) -> list[Row]:
     """Return what goes into a file: private, personal, team, public; inside, in the order of the last changes.
 
     What a sub-agent may only read of its parent's private space stays out: it is not its to carry away.
@@ -84,7 +84,7 @@ def selected(shelves: Iterable[Shelf], selection: Selection, now_ms: int) -> lis
         and (selection.include_expired or not row.expired(now_ms))
     ]
     rows.sort(key=lambda row: (order[row.place.scope], row.revision))
-    return [row.memory for row in rows]
+    return rows
 
 
 async def export(
@@ -96,7 +96,8 @@ async def export(
     """
     now = door.now
     records = door.projection.records
-    memories = selected(records.shelves(), selection, door.now_ms)
+    rows = selected(records.shelves(), selection, door.now_ms)
+    memories = [row.memory for row in rows if not records.chains.would_come_back(row)]
     path = output_path
     if path is None:
         path = f"memories-backup-{iso(now).replace(':', '-').replace('.', '-')}.json"
@@ -235,7 +236,7 @@ class Import:
             raise InvalidInput(f"{memory.id}: appears twice in the file; the first one counts", memoryId=memory.id)
         self._seen.add(memory.id)
         visible = self._records.find(memory.id)
-        own = tuple(self._records.copies(memory.id))
+        own = tuple(self._records.copies(memory.id) or self._hidden(memory.id))
         if not self._options.overwrite:
             self._check_absent(memory.id, visible)
         if visible and visible[0].memory == memory:
@@ -256,17 +257,26 @@ class Import:
             raise InvalidInput(
                 f"{ident}: already exists ({where}); pass overwriteExisting: true to replace it", memoryId=ident
             )
+        if not self._records.forgotten(ident) and self._hidden(ident):
+            raise InvalidInput(
+                f"{ident}: was deleted, and an import does not bring it back; restore it, or pass overwriteExisting: true",
+                memoryId=ident,
+            )
         if self._records.forgotten(ident):
             raise InvalidInput(
                 f"{ident}: was forgotten, and an import does not bring it back; pass overwriteExisting: true if it shall",
                 memoryId=ident,
             )
 
+    def _hidden(self, ident: str) -> list[Row]:
+        """Return what still lies under the caller's keys of an id that is not visible any more."""
+        return [row for row in self._records.deleted(ident) if row.place.mine] + self._records.stubs(ident)
+
     def _screened(self, index: int, memory: Memory) -> Memory:
         """Return a memory as the scan policy lets it in; unknown fields are looked at like metadata."""
         door = self._door
         try:
-            content, metadata, found = door.screen(memory.content, memory.metadata)
+            content, metadata, found = door.screen(memory.content, memory.metadata, fact=memory.knowledge is not None)
             _, extra, more = door.screen(None, memory.extra)
             extra = check.clean_object("unknown fields", extra or {}, door.limits.metadata_bytes) or None
         except InvalidInput as error:
@@ -295,7 +305,8 @@ class Import:
     def _is_plain(self, write: _Write) -> bool:
         """Say whether a batch can hold it: one bucket, and no more core memories of a space than before."""
         bucket = self._door.space_of(write.memory).bucket
-        return all(row.place.bucket == bucket for row in write.replaces) and not self._is_promotion(write)
+        there = all(row.place.bucket == bucket and row.memory.deleted_at is None for row in write.replaces)
+        return there and not self._is_promotion(write)
 
     def _is_promotion(self, write: _Write) -> bool:
         """Say whether a memory becomes core under the key it has, which takes up room although nothing is created."""

@@ -107,23 +107,23 @@ class Door:
     # --- what goes in ---
 
     def screen(
-        self, content: str | None, metadata: dict[str, Any] | None, *, max_bytes: int | None = None
+        self, content: str | None, metadata: dict[str, Any] | None, *, fact: bool = False
     ) -> tuple[str | None, dict[str, Any] | None, list[Notice]]:
-        """Return content and metadata as the scan policy lets them in, and what it found; `max_bytes` as in `clean_content`.
+        """Return content and metadata as the scan policy lets them in, and what it found; `fact` as in `clean_content`.
 
         Raises: InvalidInput (the policy blocks it, or what redaction made of it is too large).
         """
         screened = apply_policy(self._scan, content, metadata)
         notices = [Notice(**msgspec.structs.asdict(finding)) for finding in screened.warnings]
         if screened.content != content and screened.content is not None:
-            content = clean_content(screened.content, self.limits, max_bytes=max_bytes)
+            content = clean_content(screened.content, self.limits, fact=fact)
         if screened.metadata != metadata:
             metadata = clean_metadata(screened.metadata, self.limits)
         return content, metadata, notices
 
     def screen_memory(self, memory: Memory) -> tuple[Memory, list[Notice]]:
         """Return a memory as the scan policy lets it in, and what it found. Raises: as `screen`."""
-        content, metadata, notices = self.screen(memory.content, memory.metadata)
+        content, metadata, notices = self.screen(memory.content, memory.metadata, fact=memory.knowledge is not None)
         if content != memory.content or metadata != memory.metadata:
             memory = msgspec.structs.replace(memory, content=content, metadata=metadata)
         return memory, notices
@@ -154,8 +154,19 @@ class Door:
             trail=trail,
         )
 
-    def remove(self, row: Held, reason: Reason) -> Remove:
-        """Return the change that erases a memory; what was forgotten leaves a tombstone for as long as the limits say."""
+    def remove(self, row: Held, reason: Reason, *, whole: bool = False) -> Change:
+        """Return the change that erases a memory; what was forgotten leaves a tombstone for as long as the limits say.
+
+        What took another's place leaves a stub, unless it is to go as a `whole`, as if it had never been there.
+        """
+        if plan.takes_a_place(row.memory) and not whole:
+            return Put(
+                key=row.key,
+                value=encode(plan.stub_of(row.memory)),
+                expected=row.revision,
+                op=self.ids.op_id(),
+                trail=row.trail,
+            )
         return Remove(
             key=row.key,
             expected=row.revision,
@@ -203,9 +214,10 @@ class Door:
         return written[: len(memories)]
 
     async def replace(self, held: Held, memory: Memory) -> Written:
-        """Store a memory over what its key holds. Raises: LimitExceeded (it becomes core), Conflict, Unavailable."""
-        becomes_core = memory.category is Category.CORE is not held.memory.category
-        async with self.room(memory.scope, held.stream, new=0, core=int(becomes_core)) as slot:
+        """Store a memory over what its key holds. Raises: LimitExceeded (it becomes core, or is back), Conflict, Unavailable."""
+        back = held.memory.deleted_at is not None and memory.deleted_at is None
+        becomes_core = memory.category is Category.CORE and (back or held.memory.category is not Category.CORE)
+        async with self.room(memory.scope, held.stream, new=int(back), core=int(becomes_core)) as slot:
             bucket, change = self.put(memory, stream=held.stream, expected=held.revision, trail=held.trail)
             written = await self.send(bucket, change)
             slot.note(written.bucket, written.key, written.revision)

@@ -19,6 +19,7 @@ from identity.visibility import Scope, Sight, may_change, sights
 from loomem.core.recall import Shelf
 from loomem.core.record import Category, Memory, decode
 from loomem.core.row import Place, Row, check_belongs, row_of
+from loomem.views.chains import Chains, Group, Member, group_of
 
 _Shelves = dict[Category, dict[str, Row]]
 _Address = tuple[str, str]
@@ -55,6 +56,11 @@ class Records:
         """Older copies of memories that are on their way between two of the caller's places."""
         self._deleted: dict[Place, dict[str, Row]] = {}
         """Deleted ones that may still be restored."""
+        self._stubs: dict[Place, dict[str, Row]] = {}
+        """What is left of erased ones that took another's place."""
+        self._groups: dict[Group, list[Place]] = {}
+        self.chains = Chains(self._members)
+        """Which memories took whose place."""
         self._numbers = count(1)
         self._by_number: dict[int, Row] = {}
         self._watchers: list[Watcher] = []
@@ -95,6 +101,8 @@ class Records:
                 memory = None
                 self._corrupt[sight.bucket, change.key] = (sight.scope, error.message)
         if memory is not None:
+            if memory.erased and place.mine:
+                self._bury(place, key.id, forgotten=True)
             self._put(place, memory, change.revision)
         elif ident is not None:
             self._drop(place, ident)
@@ -161,6 +169,10 @@ class Records:
         found = [rows[ident] for rows in self._deleted.values() if ident in rows]
         return sorted(found, key=lambda row: (not row.place.mine, row.place.fetch, row.revision))
 
+    def stubs(self, ident: str) -> list[Row]:
+        """Return the caller's own stubs with this id."""
+        return [rows[ident] for place, rows in self._stubs.items() if place.mine and ident in rows]
+
     def deleted_rows(self) -> list[Row]:
         """Return every deleted row that is not erased yet."""
         return [row for rows in self._deleted.values() for row in rows.values()]
@@ -199,7 +211,7 @@ class Records:
         return sorted(copies, key=_age)
 
     def forgotten(self, ident: str) -> bool:
-        """Say whether the caller deleted a memory with this id, as far as its tombstone is still there."""
+        """Say whether the caller erased a memory with this id, as far as its tombstone or stub is still there."""
         return escape_token(ident) in self._forgotten
 
     def own(self, scope: Scope, stream: str | None = None) -> list[Shelf]:
@@ -244,6 +256,7 @@ class Records:
                 stream=unescape_token(key.owner) if key.root is Root.STREAMS else None,
             )
             self._places[number, key.owner] = place
+            self._groups.setdefault(group_of(place), []).append(place)
             self._shelves[place] = {}
             if place.mine:
                 self._own.append(self._shelves[place])
@@ -257,7 +270,19 @@ class Records:
 
     def _rows_of(self, place: Place) -> tuple[dict[str, Row], ...]:
         """Return everything held of a place, visible or not."""
-        return (*self._shelves[place].values(), self._shadowed.get(place, {}), self._deleted.get(place, {}))
+        hidden = (held.get(place, {}) for held in (self._shadowed, self._deleted, self._stubs))
+        return (*self._shelves[place].values(), *hidden)
+
+    def _members(self, group: Group, ident: str) -> Iterator[Member]:
+        places = self._groups.get(group, ())
+        for place in places:
+            for rows in self._shelves[place].values():
+                if (row := rows.get(ident)) is not None:
+                    yield Member(place, row.memory, visible=True)
+        for held in (self._shadowed, self._deleted, self._stubs):
+            for place in places:
+                if (row := held.get(place, {}).get(ident)) is not None:
+                    yield Member(place, row.memory, visible=False)
 
     def _places_of(self, sight: Sight) -> list[Place]:
         number = self._sights.index(sight)
@@ -265,12 +290,14 @@ class Records:
 
     def _put(self, place: Place, memory: Memory, revision: int) -> None:
         self._take(place, memory.id)
+        self.chains.put(place, memory)
         if len(self._shared_tags) > _SHARED_TAGS_LIMIT:
             self._shared_tags.clear()
         folds = self._folded_size < FOLDED_LIMIT
         row = row_of(memory, place, revision, self._shared_tags, folds=folds, number=next(self._numbers))
-        if memory.deleted_at is not None:
-            self._deleted.setdefault(place, {})[memory.id] = row
+        if memory.erased or memory.deleted_at is not None:
+            hidden = self._stubs if memory.erased else self._deleted
+            hidden.setdefault(place, {})[memory.id] = row
             if place.mine:
                 self._settle(memory.id)
         elif place.mine:
@@ -280,6 +307,7 @@ class Records:
 
     def _drop(self, place: Place, ident: str) -> None:
         self._take(place, ident)
+        self.chains.drop(place, ident)
         if place.mine:
             self._settle(ident)
 
@@ -290,10 +318,11 @@ class Records:
                 self._drop(place, ident)
 
     def _take(self, place: Place, ident: str) -> None:
-        if (deleted := self._deleted.get(place)) is not None:
-            deleted.pop(ident, None)
-            if not deleted:
-                del self._deleted[place]
+        for hidden in (self._deleted, self._stubs):
+            if (rows := hidden.get(place)) is not None:
+                rows.pop(ident, None)
+                if not rows:
+                    del hidden[place]
         taken = None
         for rows in self._shelves[place].values():
             if (taken := rows.pop(ident, None)) is not None:

@@ -22,11 +22,12 @@ import asyncio
 import logging
 from contextlib import suppress
 
-from identity.errors import Conflict
+from identity.errors import Conflict, Corrupt
 from identity.keys import SYSTEM_BUCKET, Kind, parse_key
-from identity.ports import Bucket, Buckets, CaughtUp, Clock, Entry, Event, Feed, Marker, Remove, Reset
+from identity.ports import Bucket, Buckets, CaughtUp, Change, Clock, Entry, Event, Feed, Marker, Reset
 from loomem.core.limits import Limits
-from loomem.core.moves import may_finish, parse_move
+from loomem.core.moves import Move, may_finish, parse_move
+from loomem.core.record import decode
 from loomem.core.times import millis
 from loomem.nats.bucket import MARKER_LIFE_S
 from loomem.nats.pull import Job, JobQueue
@@ -79,15 +80,15 @@ class ExpireWorker:
         move = parse_move(job.change.op) if isinstance(job.change, Entry) else None
         if move is None:
             return
-        source, target = parse_key(move.key), parse_key(job.change.key)
-        if source is None or target is None or not may_finish(source, target):
+        left, target = parse_key(move.key), parse_key(job.change.key)
+        if left is None or target is None or not may_finish(left, target):
             log.warning("event=move_refused bucket=%s key=%s source=%s", bucket.name, job.change.key, move.key)
             return
         origin = await self._buckets.open(move.bucket)
         held = await origin.get(move.key)
         if not isinstance(held, Entry) or held.revision != move.revision:
             return  # the mover removed it, or somebody changed it since: then it is a memory of its own again
-        if await _remove(origin, move.removal):
+        if await _change(origin, _end_of(move, held)):
             log.info("event=move_finished bucket=%s key=%s source=%s", bucket.name, job.change.key, move.key)
 
     async def attend(self, bucket: Bucket, tally: Tally) -> None:
@@ -113,18 +114,18 @@ class ExpireWorker:
 
     async def _carry_out(self, bucket: Bucket, heads: Heads, plan: Plan, tally: Tally) -> None:
         done = 0
-        for remove in plan.removes:
-            done += await _remove(bucket, remove)
-            heads.forget(remove.key, remove.expected)
+        for change in plan.changes:
+            done += await _change(bucket, change)
+            heads.forget(change.key, change.expected)
         for grave in plan.sweeps:
             await self._streams.sweep(bucket.name, grave.key, grave.revision)
             heads.forget(grave.key, grave.revision)
-        if plan.removes or plan.sweeps:
+        if plan.changes or plan.sweeps:
             tally.did(self._clock.now(), done + len(plan.sweeps))
             log.info(
                 "event=upkeep bucket=%s due=%d removed=%d swept=%d",
                 bucket.name,
-                len(plan.removes),
+                len(plan.changes),
                 done,
                 len(plan.sweeps),
             )
@@ -190,10 +191,17 @@ class Heads:
             del self._graves[key]
 
 
-async def _remove(bucket: Bucket, remove: Remove) -> bool:
-    """Remove what is still as it was; say whether it is gone by this change. A key that changed since is left alone."""
+def _end_of(move: Move, source: Entry) -> Change:
     try:
-        await bucket.write(remove)
+        return move.ended_by(decode(source.value))
+    except Corrupt:
+        return move.removal
+
+
+async def _change(bucket: Bucket, change: Change) -> bool:
+    """Change what is still as it was; say whether this change did it. A key that changed since is left alone."""
+    try:
+        await bucket.write(change)
     except Conflict:
         return False
     return True

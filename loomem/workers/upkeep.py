@@ -3,7 +3,8 @@
 A head is what the plan needs of a memory and no more: key, revision, category and two times; never content. Three things
 are due, each at its own rule:
 
-- a memory whose `expiresAt` and grace are over is erased (the server does it by itself where it knows per-message TTL);
+- a memory whose `expiresAt` and grace are over is erased, and so is one that was deleted when it cannot be restored any
+  more (the server does it by itself where it knows per-message TTL); of one that took another's place a stub stays;
 - the oldest `recent` and `tasks` of one owner beyond their soft limits are evicted, expired ones not counted; nothing
   else ever is, whatever its number;
 - a marker that outlived its purpose is swept (the server does that too, where it can).
@@ -18,10 +19,12 @@ from collections.abc import Iterable
 
 import msgspec
 
+from identity.errors import Corrupt
 from identity.keys import Kind, Root, parse_key
-from identity.ports import Entry, Marker, Reason, Remove
+from identity.ports import Change, Entry, Marker, Put, Reason, Remove
 from loomem.core.limits import Limits
-from loomem.core.record import TEMPORARY, Category
+from loomem.core.plan import stub_of
+from loomem.core.record import TEMPORARY, Category, decode, encode
 from loomem.core.times import millis, stored_millis
 
 ROUND = 1_000
@@ -40,6 +43,9 @@ class Head(msgspec.Struct, frozen=True):
     """Owner prefix and category whose soft limit it counts for; None when no such limit holds it."""
     created_ms: int
     expires_ms: int | None
+    deleted_ms: int | None = None
+    stub: bytes | None = None
+    """What stays of it when it is erased, if anything must."""
 
 
 class Grave(msgspec.Struct, frozen=True):
@@ -57,6 +63,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     tasks: int
     grace_ms: int
     """From `expiresAt` to erasure."""
+    retention_ms: int
+    """From `deletedAt` to erasure."""
     marker_ms: int
     tombstone_ms: int
 
@@ -64,7 +72,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What to remove now, and when to look again."""
 
-    removes: tuple[Remove, ...] = ()
+    changes: tuple[Change, ...] = ()
     sweeps: tuple[Grave, ...] = ()
     next_ms: int | None = None
     """When the next thing is due if nothing changes; None = nothing ever is."""
@@ -76,6 +84,13 @@ class _Fields(msgspec.Struct, rename="camel"):
     category: str | None = None
     created_at: str | None = None
     expires_at: str | None = None
+    deleted_at: str | None = None
+    erased: bool = False
+    knowledge: _Known | None = None
+
+
+class _Known(msgspec.Struct):
+    supersedes: tuple[str, ...] = ()
 
 
 def rules_of(limits: Limits, *, marker_s: int, server_erases: bool) -> Rules:
@@ -89,13 +104,16 @@ def rules_of(limits: Limits, *, marker_s: int, server_erases: bool) -> Rules:
         recent=limits.recent,
         tasks=limits.tasks,
         grace_ms=limits.ttl_grace_s * 1000 + behind_ms,
+        retention_ms=limits.retention_s * 1000 + behind_ms,
         marker_ms=marker_s * 1000 + behind_ms,
         tombstone_ms=limits.tombstone_s * 1000 + behind_ms,
     )
 
 
 def head_of(entry: Entry) -> Head | None:
-    """Return the head of a memory, or None when upkeep never has to do with it (no expiry, no soft limit, not readable)."""
+    """Return the head of a memory, or None when upkeep never has to do with it: it has no end and no soft limit, or is a stub
+    or not readable.
+    """
     key = parse_key(entry.key)
     if key is None or key.kind is not Kind.MEMORY:
         return None
@@ -103,14 +121,28 @@ def head_of(entry: Entry) -> Head | None:
         fields = msgspec.json.decode(entry.value, type=_Fields)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None  # an unreadable record is shown by the views; nobody removes what nobody understands
-    expires_ms = stored_millis(fields.expires_at)
+    if fields.erased:
+        return None
+    expires_ms, deleted_ms = stored_millis(fields.expires_at), stored_millis(fields.deleted_at)
     quota = None
-    if fields.category in TEMPORARY and key.root in _EVICTED_ROOTS:
+    if fields.category in TEMPORARY and key.root in _EVICTED_ROOTS and deleted_ms is None:
         quota = (key.prefix, Category(fields.category))
-    if expires_ms is None and quota is None:
+    if expires_ms is None and deleted_ms is None and quota is None:
+        return None
+    try:
+        stub = encode(stub_of(decode(entry.value))) if fields.knowledge and fields.knowledge.supersedes else None
+    except Corrupt:
         return None
     created_ms = stored_millis(fields.created_at)
-    return Head(entry.key, entry.revision, quota, millis(entry.at) if created_ms is None else created_ms, expires_ms)
+    return Head(
+        entry.key,
+        entry.revision,
+        quota,
+        millis(entry.at) if created_ms is None else created_ms,
+        expires_ms,
+        deleted_ms,
+        stub,
+    )
 
 
 def grave_of(marker: Marker, rules: Rules) -> Grave:
@@ -139,14 +171,15 @@ def plan_upkeep(heads: Iterable[Head], graves: Iterable[Grave], rules: Rules, no
     if len(due) > ROUND or len(sweeps) > ROUND:
         soonest = now_ms
     return Plan(
-        removes=tuple(remove for _, remove in due[:ROUND]),
+        changes=tuple(change for _, change in due[:ROUND]),
         sweeps=tuple(sweeps[:ROUND]),
         next_ms=None if soonest == _NEVER else int(soonest),
     )
 
 
 def _erase_ms(head: Head, rules: Rules) -> float:
-    return _NEVER if head.expires_ms is None else head.expires_ms + rules.grace_ms
+    over = _NEVER if head.expires_ms is None else head.expires_ms + rules.grace_ms
+    return over if head.deleted_ms is None else min(over, head.deleted_ms + rules.retention_ms)
 
 
 def _excess(living: list[Head], rules: Rules, now_ms: int) -> dict[str, Head]:
@@ -164,5 +197,8 @@ def _excess(living: list[Head], rules: Rules, now_ms: int) -> dict[str, Head]:
     return excess
 
 
-def _remove(head: Head, reason: Reason) -> Remove:
-    return Remove(key=head.key, expected=head.revision, op=f"{reason} {head.revision}", reason=reason)
+def _remove(head: Head, reason: Reason) -> Change:
+    op = f"{reason} {head.revision}"
+    if head.stub is not None:
+        return Put(key=head.key, value=head.stub, expected=head.revision, op=op)
+    return Remove(key=head.key, expected=head.revision, op=op, reason=reason)

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import msgspec
 from mcp_types import CallToolResult, TextContent
 
-from identity.errors import InvalidInput, LoomError, Unavailable
+from identity.errors import AccessDenied, InvalidInput, LoomError, NotFound, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -31,13 +31,14 @@ class Failure(msgspec.Struct, frozen=True):
     details: dict[str, Any]
 
 
-def failure(error: Exception, *, tool: str, deadline_s: float) -> CallToolResult:
-    """Return the answer for an error that a tool raised."""
+def failure(error: Exception, *, tool: str, deadline_s: float, fails: str | None = None) -> CallToolResult:
+    """Return the answer for an error that a tool raised; `fails` as the tool declares it."""
     known = _known(error, tool, deadline_s)
     body = Failure(known.code, known.message, known.details)
     text = json.dumps(msgspec.structs.asdict(body), ensure_ascii=False, default=str)
+    before = "Error: " if fails is None else "" if isinstance(known, InvalidInput | NotFound | AccessDenied) else fails
     return CallToolResult(
-        content=[TextContent(type="text", text=f"Error: {_printable(known.message)}")],
+        content=[TextContent(type="text", text=f"{before}{_printable(known.message)}")],
         structured_content=json.loads(_printable(text)),
         is_error=True,
     )

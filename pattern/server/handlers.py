@@ -71,7 +71,7 @@ async def call(tool: Tool, arguments: dict[str, Any] | None, context: Context) -
             result = await tool.run(context.lifespan_context, known, context.session.report_progress)
         answer = reply(result, tool.says)
     except Exception as error:  # noqa: BLE001 - the edge: a bug in one call must not end the session
-        answer = failure(error, tool=tool.name, deadline_s=tool.deadline_s)
+        answer = failure(error, tool=tool.name, deadline_s=tool.deadline_s, fails=tool.fails)
         outcome = error.code if isinstance(error, LoomError) else type(error).__name__
     else:
         outcome = "ok"

@@ -80,6 +80,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     run: Run
     says: Callable[[Any], str] | None = None
     """The result in words for the model, where they are not its JSON."""
+    fails: str | None = None
+    """What stands before the text of a failure that is not the caller's; the caller's own is told bare. None: "Error: " before all."""
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.keys import Kind, Root, Space, parse_key
-from identity.ports import Entry, Marker, Reason
+from identity.ports import Change, Entry, Marker, Put, Reason, Remove
 from loomem.core.limits import Limits
 from loomem.core.record import TEMPORARY, Category
 from loomem.workers.upkeep import ROUND, Grave, Head, Rules, grave_of, head_of, plan_upkeep, rules_of
 
 NOW = 1_000_000
 AT = datetime(2026, 1, 1, tzinfo=UTC)
-RULES = Rules(recent=2, tasks=1, grace_ms=100, marker_ms=1_000, tombstone_ms=5_000)
+RULES = Rules(recent=2, tasks=1, grace_ms=100, retention_ms=200, marker_ms=1_000, tombstone_ms=5_000)
 
 moments = st.integers(NOW - 500, NOW + 500)
 
@@ -29,13 +29,16 @@ def bucket_heads(draw: st.DrawFn) -> list[Head]:
     for revision, ident in enumerate(ids, 1):
         prefix = f"agents.{draw(st.sampled_from('AB'))}"
         category = draw(st.sampled_from([*TEMPORARY, None]))
+        deleted = draw(st.none() | moments)
         heads.append(
             Head(
                 key=f"{prefix}.m.{ident}",
                 revision=revision,
-                quota=None if category is None else (prefix, category),
+                quota=None if category is None or deleted is not None else (prefix, category),
                 created_ms=draw(moments),
                 expires_ms=draw(st.none() | moments),
+                deleted_ms=deleted,
+                stub=draw(st.none() | st.just(b"stub")),
             )
         )
     return heads
@@ -49,24 +52,30 @@ def limit(category: Category) -> int:
     return RULES.recent if category is Category.RECENT else RULES.tasks
 
 
+def reason_of(change: Change) -> str:
+    """Why something goes; a stub is written for the reason that its operation names."""
+    return change.reason if isinstance(change, Remove) else change.op.split()[0]
+
+
 @given(bucket_heads())
 def test_each_removal_has_its_cause(heads: list[Head]) -> None:
     by_key = {head.key: head for head in heads}
-    for remove in plan_upkeep(heads, (), RULES, NOW).removes:
-        head = by_key[remove.key]
-        assert remove.expected == head.revision
-        if remove.reason is Reason.EXPIRE:
-            assert head.expires_ms is not None
-            assert head.expires_ms + RULES.grace_ms <= NOW
+    for change in plan_upkeep(heads, (), RULES, NOW).changes:
+        head = by_key[change.key]
+        assert change.expected == head.revision
+        assert (change.value if isinstance(change, Put) else None) == head.stub
+        if reason_of(change) == Reason.EXPIRE:
+            over = head.expires_ms is not None and head.expires_ms + RULES.grace_ms <= NOW
+            assert over or (head.deleted_ms is not None and head.deleted_ms + RULES.retention_ms <= NOW)
         else:
-            assert remove.reason is Reason.EVICT
+            assert reason_of(change) == Reason.EVICT
             assert head.quota is not None
             assert live(head)
 
 
 @given(bucket_heads())
 def test_exactly_the_excess_goes_and_it_is_the_oldest(heads: list[Head]) -> None:
-    evicted = {r.key for r in plan_upkeep(heads, (), RULES, NOW).removes if r.reason is Reason.EVICT}
+    evicted = {r.key for r in plan_upkeep(heads, (), RULES, NOW).changes if reason_of(r) == Reason.EVICT}
     counted = sorted((h for h in heads if h.quota and live(h)), key=lambda h: h.quota or ())
     for quota, members in groupby(counted, key=lambda h: h.quota):
         held = list(members)
@@ -79,9 +88,9 @@ def test_exactly_the_excess_goes_and_it_is_the_oldest(heads: list[Head]) -> None
 
 @given(bucket_heads())
 def test_once_done_nothing_is_left_to_do(heads: list[Head]) -> None:
-    removed = {r.key for r in plan_upkeep(heads, (), RULES, NOW).removes}
+    removed = {r.key for r in plan_upkeep(heads, (), RULES, NOW).changes}
     again = plan_upkeep([h for h in heads if h.key not in removed], (), RULES, NOW)
-    assert again.removes == ()
+    assert again.changes == ()
     assert again.next_ms is None or again.next_ms > NOW
 
 
@@ -95,13 +104,13 @@ def test_the_order_of_heads_does_not_matter(heads: list[Head], random: object) -
 @given(bucket_heads())
 def test_at_the_next_time_something_is_due(heads: list[Head]) -> None:
     plan = plan_upkeep(heads, (), RULES, NOW)
-    removed = {r.key for r in plan.removes}
+    removed = {r.key for r in plan.changes}
     rest = [h for h in heads if h.key not in removed]
     if plan.next_ms is None:
-        assert all(h.expires_ms is None for h in rest)
+        assert all(h.expires_ms is None and h.deleted_ms is None for h in rest)
     else:
-        assert plan_upkeep(rest, (), RULES, plan.next_ms - 1).removes == ()
-        assert plan_upkeep(rest, (), RULES, plan.next_ms).removes != ()
+        assert plan_upkeep(rest, (), RULES, plan.next_ms - 1).changes == ()
+        assert plan_upkeep(rest, (), RULES, plan.next_ms).changes != ()
 
 
 @given(st.lists(st.integers(NOW - 10, NOW + 10), max_size=8))
@@ -115,7 +124,7 @@ def test_markers_are_swept_when_their_time_is_over(untils: list[int]) -> None:
 def test_a_plan_is_bounded_and_the_rest_is_due_at_once() -> None:
     heads = [Head(f"agents.A.m.{i}", i + 1, None, 0, 0) for i in range(ROUND + 1)]
     plan = plan_upkeep(heads, (), RULES, NOW)
-    assert len(plan.removes) == ROUND
+    assert len(plan.changes) == ROUND
     assert plan.next_ms == NOW
 
 

@@ -67,4 +67,5 @@ STORE = Tool(
     result=Stored,
     run=_store,
     says=_told,
+    fails="Failed to store: ",
 )

@@ -39,6 +39,7 @@ async def _recall(backend: Backend, given: Arguments, _progress: Progress) -> Re
         depth=given.get("depth"),
         at_least=given.get("atLeast"),
         include_expired=given.get("includeExpired", False),
+        include_superseded=given.get("includeSuperseded", False),
     )
 
 
@@ -74,6 +75,7 @@ RECALL = Tool(
         "relatedTo": memory_id("Only memories that are related to this one."),
         "depth": Shape(type="integer", minimum=1, default=1, about="Steps along relatedTo."),
         "includeExpired": flag("Show expired ones that are not erased yet."),
+        "includeSuperseded": flag("Show those whose place another memory took."),
         "atLeast": _AT_LEAST,
     },
     older={"scope": Shape(type="string")},
