@@ -14,7 +14,6 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from datetime import tzinfo
-from typing import Protocol
 
 import msgspec
 
@@ -44,18 +43,6 @@ QUESTION_CHARS = 2_000
 """Of a question that are embedded."""
 
 Admit = Callable[[Row], bool]
-
-
-class Successions(Protocol):
-    """What took whose place."""
-
-    def superseded_by(self, row: Row) -> str | None:
-        """Return the id of the memory that took a row's place, or None."""
-        ...
-
-    def valid_until(self, row: Row) -> int | None:
-        """Return until when a row held, in milliseconds since 1970, or None."""
-        ...
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -88,7 +75,6 @@ class Search:
         zone: tzinfo,
         asker: Asker | None = None,
         ratings: Ratings | None = None,
-        successions: Successions | None = None,
     ) -> None:
         self.settings = settings
         self.zone = zone
@@ -99,7 +85,7 @@ class Search:
         self._threads = views.threads.turn
         self._asker = asker
         self._ratings = ratings
-        self._successions = successions
+        self._chains = views.projection.records.chains
 
     async def answer(self, question: Question) -> Found:
         """Return the rows that answer a question, each thing once, as many as were asked for."""
@@ -161,23 +147,21 @@ class Search:
 
     def _admit(self, question: Question) -> Admit:
         now_ms = millis(self.clock.now())
-        successions = self._successions
+        chains = self._chains
 
         def admit(row: Row) -> bool:
             if row.expired(now_ms):
                 return False
-            if successions is not None and not question.include_superseded and successions.superseded_by(row):
+            if not question.include_superseded and chains.is_superseded(row):
                 return False
-            if question.valid_at is not None:
-                until = None if successions is None else successions.valid_until(row)
-                if not was_valid(row.memory, until, question.valid_at):
-                    return False
+            at = question.valid_at
+            if at is not None and not was_valid(row.memory, chains.valid_until(row), at):
+                return False
             return question.after is None or happened_within(row, question.after, now_ms)
 
         return admit
 
     def _shown(self, one: Scored, same: list[str], *, explain: bool) -> FoundRow:
-        superseded_by = None if self._successions is None else self._successions.superseded_by(one.row)
         explained = None
         if explain:
             explained = Explained(
@@ -199,7 +183,7 @@ class Search:
             one.score,
             zone=self.zone,
             weights=self.settings.weights,
-            superseded_by=superseded_by,
+            superseded_by=self._chains.superseded_by(one.row),
             same=same,
             explained=explained,
         )
