@@ -7,6 +7,7 @@ environment (`pattern.app`).
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import pwd
 import socket
@@ -24,6 +25,7 @@ from loomem.search import Search
 from loomem.store.files import Files
 from loomem.views.projection import Projection
 from loomem.views.together import views_of
+from loomem.views.warm import WarmStart
 from pattern.clock import RandomIds
 from pattern.node import CONNECT_S, Broker
 from pattern.settings import Settings
@@ -51,7 +53,10 @@ class Parts:
         await self.link.ready(CONNECT_S)
         buckets = KvBuckets(self.link, replicas=settings.replicas)
         self.caller = await load(buckets, identity_spec(settings))
-        async with views_of(KvFeed(self.link), buckets, self.caller) as views:
+        async with (
+            warm_start(settings, self.caller, self.clock) as warm,
+            views_of(KvFeed(self.link), buckets, self.caller, warm=warm) as views,
+        ):
             self._projection = views.projection
             yield Engine(
                 caller=self.caller,
@@ -87,6 +92,21 @@ async def opened(settings: Settings, clock: Clock) -> AsyncGenerator[Parts, None
             yield parts
         finally:
             attending.cancel()
+
+
+@asynccontextmanager
+async def warm_start(settings: Settings, caller: Caller, clock: Clock) -> AsyncGenerator[WarmStart | None, None]:
+    """Open the copy of what this caller's views were told of this store, unless there is to be none."""
+    if not settings.warm_start:
+        yield None
+        return
+    whose = (settings.nats.url or "", caller.project_id, caller.user_id, caller.agent_id, caller.parent_id or "")
+    name = hashlib.sha256("\0".join(whose).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    warm = WarmStart(settings.home / "views" / f"{name}.sqlite", clock)
+    try:
+        yield warm
+    finally:
+        await warm.close()
 
 
 def identity_spec(settings: Settings) -> IdentitySpec:

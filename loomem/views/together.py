@@ -15,6 +15,7 @@ from loomem.views.projection import PATIENCE_S, Projection
 from loomem.views.records import Records
 from loomem.views.threads import Threads
 from loomem.views.vectors import Vectors
+from loomem.views.warm import WarmStart
 from loomem.views.words import Words
 
 
@@ -29,7 +30,12 @@ class Views(msgspec.Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def views_of(
-    feed: Feed, buckets: Buckets, caller: Caller, *, patience_s: float = PATIENCE_S
+    feed: Feed,
+    buckets: Buckets,
+    caller: Caller,
+    *,
+    warm: WarmStart | None = None,
+    patience_s: float = PATIENCE_S,
 ) -> AsyncGenerator[Views]:
     """Keep the views of a caller up to date behind the body."""
     made: list[Vectors] = []
@@ -38,7 +44,7 @@ async def views_of(
         made.append(Vectors(records))
         return {Kind.VECTOR: made[0]}
 
-    projection = Projection(feed, buckets, caller, views=others, patience_s=patience_s)
+    projection = Projection(feed, buckets, caller, views=others, patience_s=patience_s, warm=warm)
     [vectors] = made
     threads = Threads()
     projection.records.watch(threads)

@@ -69,6 +69,13 @@ class ExpireWorker:
         self._clock = clock
         self._settle_s = settle_s
 
+    @property
+    def able(self) -> bool:
+        return True
+
+    async def ready(self) -> None:
+        return
+
     def serves(self, bucket: str) -> bool:
         return bucket != SYSTEM_BUCKET
 
