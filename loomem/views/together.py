@@ -48,5 +48,5 @@ async def views_of(
     [vectors] = made
     threads = Threads()
     projection.records.watch(threads)
-    async with vectors, projection, Words(projection) as words:
+    async with vectors, projection, Words(projection, warm) as words:
         yield Views(projection=projection, words=words, vectors=vectors, threads=threads)
