@@ -208,7 +208,7 @@ class Search:
             except TimeoutError:
                 degraded.append("meaning: the question was not embedded in time")
             except LoomError as error:
-                degraded.append(f"meaning: {error.message}")
+                degraded.append(f"meaning: {error.message.rstrip('.')}")
 
         async with asyncio.TaskGroup() as group:
             group.create_task(settle())
