@@ -17,10 +17,12 @@ from contextlib import asynccontextmanager
 from identity.agent import Caller
 from identity.ports import Clock
 from identity.registry import IdentitySpec, load
+from loomem.embed.settings import Adapter
 from loomem.engine import Engine
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
+from loomem.node.embedding import NodeAsker
 from loomem.search import Search
 from loomem.store.files import Files
 from loomem.views.projection import Projection
@@ -57,7 +59,7 @@ class Parts:
         async with (
             warm_start(settings, self.caller, self.clock) as warm,
             Projection(KvFeed(self.link), buckets, self.caller, warm=warm) as projection,
-            Words(projection) as words,
+            Words(projection, warm) as words,
         ):
             self._projection = projection
             threads = Threads()
@@ -79,8 +81,15 @@ class Parts:
                     settings=settings.search,
                     zone=settings.timezone,
                     threads=threads.turn,
+                    asker=self._asker(),
                 ),
             )
+
+    def _asker(self) -> NodeAsker | None:
+        """Return who embeds queries; None when there is to be no model."""
+        if self.settings.embed.adapter is Adapter.NONE:
+            return None
+        return NodeAsker(self.link, lambda: self.broker.node_id, query_chars=self.settings.embed.query_chars)
 
     async def loaded(self) -> None:
         """Return when the views hold what the buckets held at the start. Raises: Unavailable."""

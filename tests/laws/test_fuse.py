@@ -86,6 +86,12 @@ def test_a_turn_is_lent_by_its_neighbours_and_more_by_the_nearer() -> None:
     assert order(words, {number: turn(number) for number in words}) == [3, 4, 8, 30]
 
 
+def test_a_turn_that_is_its_whole_conversation_stands_as_any_memory() -> None:
+    alone = Turn(sitting=1, at=0, size=1, speaker="", letters=80, asks=False)
+    with_it, without = (fuse(ASKED, hits({3: 9.0, 4: 1.0}), [], threads) for threads in ({3: alone}.get, None))
+    assert [one.score for one in with_it] == [one.score for one in without]
+
+
 def test_a_neighbour_in_another_sitting_lends_nothing() -> None:
     joined = fuse(ASKED, hits({3: 9.0, 4: 1.0}), [], {3: turn(3), 4: turn(4, sitting=2)}.get)
     assert [part.raw for part in joined[1].parts if part.arm == "thread"] == [0]
