@@ -73,6 +73,7 @@ class Parts:
                     settings=settings.search,
                     zone=settings.timezone,
                     threads=threads.turn,
+                    successions=projection.records.chains,
                 ),
             )
 
