@@ -105,6 +105,25 @@ class Reset(msgspec.Struct, frozen=True):
 Event = Entry | Marker | CaughtUp | Reset
 
 
+class Witness(msgspec.Struct, frozen=True):
+    """A change that a store has taken: no other store has one of the same time under the same key."""
+
+    key: str
+    revision: int
+    at: datetime
+
+
+class Bookmark(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a feed has told, for another one to go on from."""
+
+    revision: int
+    """Everything up to this sequence has been told."""
+    heard: float
+    """When the broker was last heard, in seconds since 1970."""
+    witnesses: tuple[Witness, ...]
+    """The last change told, and some of before: by one that still stands the store is recognised."""
+
+
 class Bucket(Protocol):
     """One key-value bucket. Keys are relative to it (`identity.keys` spells them)."""
 
@@ -153,6 +172,11 @@ class Buckets(Protocol):
 class Following(Protocol):
     """A running subscription of a feed."""
 
+    @property
+    def bookmark(self) -> Bookmark | None:
+        """How far it has told; None = nothing yet."""
+        ...
+
     async def sync(self) -> None:
         """Return when everything the bucket held under the filter at the time of this call has been told.
 
@@ -165,9 +189,11 @@ class Feed(Protocol):
     """Tells the changes of a bucket under one subject filter: first what every key holds now, then live."""
 
     def follow(
-        self, bucket: str, filter: str, on_event: Callable[[Event], None]
+        self, bucket: str, filter: str, on_event: Callable[[Event], None], *, since: Bookmark | None = None
     ) -> AbstractAsyncContextManager[Following]:
         """Call `on_event` (in order, on the event loop, never concurrently) until the context is left.
+
+        With `since` it goes on where another feed stopped, if that is still possible; else it tells `Reset` first.
 
         `filter` is a key pattern of the bucket with NATS wildcards (`agents.A.>`). The feed heals gaps and reconnects
         by itself, without telling a change twice. Entering waits for the bucket to exist, not for `CaughtUp`.

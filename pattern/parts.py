@@ -7,6 +7,7 @@ environment (`pattern.app`).
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import pwd
 import socket
@@ -24,6 +25,7 @@ from loomem.search import Search
 from loomem.store.files import Files
 from loomem.views.projection import Projection
 from loomem.views.threads import Threads
+from loomem.views.warm import WarmStart
 from loomem.views.words import Words
 from pattern.clock import RandomIds
 from pattern.node import CONNECT_S, Broker
@@ -52,7 +54,11 @@ class Parts:
         await self.link.ready(CONNECT_S)
         buckets = KvBuckets(self.link, replicas=settings.replicas)
         self.caller = await load(buckets, identity_spec(settings))
-        async with Projection(KvFeed(self.link), buckets, self.caller) as projection, Words(projection) as words:
+        async with (
+            warm_start(settings, self.caller, self.clock) as warm,
+            Projection(KvFeed(self.link), buckets, self.caller, warm=warm) as projection,
+            Words(projection) as words,
+        ):
             self._projection = projection
             threads = Threads()
             projection.records.watch(threads)
@@ -93,6 +99,21 @@ async def opened(settings: Settings, clock: Clock) -> AsyncGenerator[Parts, None
             yield parts
         finally:
             attending.cancel()
+
+
+@asynccontextmanager
+async def warm_start(settings: Settings, caller: Caller, clock: Clock) -> AsyncGenerator[WarmStart | None, None]:
+    """Open the copy of what this caller's views were told of this store, unless there is to be none."""
+    if not settings.warm_start:
+        yield None
+        return
+    whose = (settings.nats.url or "", caller.project_id, caller.user_id, caller.agent_id, caller.parent_id or "")
+    name = hashlib.sha256("\0".join(whose).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    warm = WarmStart(settings.home / "views" / f"{name}.sqlite", clock)
+    try:
+        yield warm
+    finally:
+        await warm.close()
 
 
 def identity_spec(settings: Settings) -> IdentitySpec:

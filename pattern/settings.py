@@ -31,6 +31,7 @@ _KNOWN = frozenset(
         "PATTERN_HOME",
         "PATTERN_NODE",
         "PATTERN_NODE_IDLE_S",
+        "PATTERN_WARM_START",
         "PATTERN_FILES_DIR",
         "PATTERN_SCAN_POLICY",
         "PATTERN_CONTENT_SCANNING",
@@ -83,6 +84,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     node: bool
     """Whether this process may start the background node."""
     node_idle_s: float
+    warm_start: bool
+    """Whether large views are copied to disk for the next start (`loomem.views.warm`)."""
     files_dir: Path
     """Exports and imports stay below it."""
     scan_policy: ScanPolicy
@@ -122,6 +125,7 @@ def from_environment(environment: Mapping[str, str], cwd: Path) -> Settings:
         home=home,
         node=_choice(env, "PATTERN_NODE", ("auto", "off")) == "auto",
         node_idle_s=_number(env, "PATTERN_NODE_IDLE_S", 300.0),
+        warm_start=_choice(env, "PATTERN_WARM_START", ("auto", "off")) == "auto",
         files_dir=_path(env.get("PATTERN_FILES_DIR"), cwd, default=cwd),
         scan_policy=_scan_policy(env),
         timezone=_timezone(env),

@@ -17,7 +17,7 @@ from uuid import UUID
 import msgspec
 
 from identity.errors import Conflict, LoomError, Unavailable
-from identity.ports import CaughtUp, Change, Entry, Event, Marker, Put, Reason, Remove, Reset
+from identity.ports import Bookmark, CaughtUp, Change, Entry, Event, Marker, Put, Reason, Remove, Reset, Witness
 
 
 class ManualClock:
@@ -53,7 +53,14 @@ class CountingIds:
 class MemoryFollowing:
     """One subscription. Events wait here until the loop turns, and while the broker is held."""
 
-    def __init__(self, broker: MemoryBroker, bucket: MemoryBucket, filter: str, on_event: Callable[[Event], None]):
+    def __init__(
+        self,
+        broker: MemoryBroker,
+        bucket: MemoryBucket,
+        filter: str,
+        on_event: Callable[[Event], None],
+        since: Bookmark | None = None,
+    ):
         self.filter = filter
         self._broker = broker
         self._bucket = bucket
@@ -63,7 +70,27 @@ class MemoryFollowing:
         self._queued = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._open = True
-        self.replay()
+        self._last: Entry | Marker | None = None
+        if since is None:
+            self.replay()
+        else:
+            self._go_on(since)
+
+    @property
+    def bookmark(self) -> Bookmark | None:
+        if (last := self._last) is None:
+            return None
+        return Bookmark(revision=last.revision, heard=0.0, witnesses=(Witness(last.key, last.revision, last.at),))
+
+    def _go_on(self, since: Bookmark) -> None:
+        held = [(self._bucket.held(witness.key), witness) for witness in since.witnesses]
+        if not any(now and (now.revision, now.at) == (then.revision, then.at) for now, then in held):
+            self.start_over()
+            return
+        for event in self._bucket.holds(self.filter):
+            if event.revision > since.revision:
+                self.queue(event)
+        self.queue(CaughtUp(self._bucket.name, self.filter))
 
     def replay(self) -> None:
         """Tell everything the bucket holds, as after a (re)connect."""
@@ -83,8 +110,11 @@ class MemoryFollowing:
 
     def pump(self) -> None:
         while self._open and self._pending and not self._broker.held:
-            self._on_event(self._pending.popleft())
+            event = self._pending.popleft()
+            self._on_event(event)
             self._told += 1
+            if isinstance(event, Entry | Marker):
+                self._last = event
         for queued, future in self._waiting:
             if self._told >= queued and not future.done():
                 future.set_result(None)
@@ -118,6 +148,10 @@ class MemoryBucket:
         """Return the last change of every key under a filter, oldest first."""
         changes = [change for change in self._last.values() if matches(filter, change.key)]
         return sorted(changes, key=lambda change: change.revision)
+
+    def held(self, key: str) -> Entry | Marker | None:
+        """Return the last change of a key."""
+        return self._last.get(key)
 
     async def get(self, key: str, *, at_least: int = 0) -> Entry | Marker | None:
         await asyncio.sleep(0)
@@ -215,10 +249,10 @@ class MemoryBroker:
 
     @asynccontextmanager
     async def follow(
-        self, bucket: str, filter: str, on_event: Callable[[Event], None]
+        self, bucket: str, filter: str, on_event: Callable[[Event], None], *, since: Bookmark | None = None
     ) -> AsyncGenerator[MemoryFollowing]:
         opened = await self.open(bucket)
-        following = MemoryFollowing(self, opened, filter, on_event)
+        following = MemoryFollowing(self, opened, filter, on_event, since)
         opened.following.append(following)
         try:
             yield following

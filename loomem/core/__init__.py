@@ -9,6 +9,8 @@
     recall     which rows answer a call, in which order, and their summary
     position   how far the buckets were, as an opaque word
     scan       secrets: found, told, redacted, refused
+    hygiene    text as the memory_* tools store it: no markup, no personal data
+    pii        personal data: found by its form and what stands beside it
     envelope   the export file, format 1.0
     legacy     the layout of older stores
 

@@ -21,8 +21,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+
 from identity.errors import AccessDenied, LoomError, Unavailable
-from identity.ports import CaughtUp, Entry, Event, Marker, Reset
+from identity.ports import Bookmark, CaughtUp, Event, Reset, Witness
 from loomem.nats import faults
 from loomem.nats.bucket import MARKER_LIFE_S, held_of, read, stream_of
 from loomem.nats.link import Companion, Link
@@ -55,13 +57,15 @@ class KvFeed:
         self._link = link
         self._marker_life_s = marker_life_s
 
-    def follow(self, bucket: str, filter: str, on_event: Callable[[Event], None]) -> KvFollowing:
+    def follow(
+        self, bucket: str, filter: str, on_event: Callable[[Event], None], *, since: Bookmark | None = None
+    ) -> KvFollowing:
         """Call `on_event` (in order, on the event loop, never concurrently) until the context is left.
 
         `CaughtUp` is told after each (re)opening, so after a reconnect too; only one that follows a `Reset` means that
         what was not told again is gone. An exception of `on_event` ends the feed and reaches whoever holds the context.
         """
-        return KvFollowing(self._link, bucket, filter, on_event, self._marker_life_s)
+        return KvFollowing(self._link, bucket, filter, on_event, self._marker_life_s, since)
 
 
 class _Generation:
@@ -86,7 +90,13 @@ class KvFollowing:
     """A feed of one bucket under one filter. The port is `identity.ports.Following`."""
 
     def __init__(
-        self, link: Link, bucket: str, filter: str, on_event: Callable[[Event], None], marker_life_s: float
+        self,
+        link: Link,
+        bucket: str,
+        filter: str,
+        on_event: Callable[[Event], None],
+        marker_life_s: float,
+        since: Bookmark | None = None,
     ) -> None:
         self._link = link
         self._bucket = bucket
@@ -94,13 +104,15 @@ class KvFollowing:
         self._on_event = on_event
         self._marker_life_s = marker_life_s
         self._prefix = len(f"$KV.{bucket}.")
-        self._cursor = 0
+        self._anchor: Witness | None = None
+        """The last change told: by it the stream is recognised."""
+        self._since = since
+        """Where another feed stopped, until it is known whether this one may go on there."""
+        self._cursor = since.revision if since is not None else 0
         """Sequence of the last change told; 0 = nothing yet."""
         self._told = 0
         """How many messages arrived in all generations."""
-        self._anchor: Entry | Marker | None = None
-        """The last change told: by it the stream is recognised."""
-        self._contact = time.time()
+        self._contact = since.heard if since is not None else time.time()
         """When the broker was last heard. Wall clock: a machine that slept was away too."""
         self._generation: _Generation | None = None
         self._progress: list[asyncio.Future[None]] = []
@@ -118,6 +130,12 @@ class KvFollowing:
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         await self._companion.stop(error)
+
+    @property
+    def bookmark(self) -> Bookmark | None:
+        if self._anchor is None:
+            return self._since and msgspec.structs.replace(self._since, heard=self._contact)
+        return Bookmark(revision=self._cursor, heard=self._contact, witnesses=(self._anchor,))
 
     async def sync(self) -> None:
         """Return when everything the bucket held under the filter at the time of this call has been told.
@@ -246,7 +264,7 @@ class KvFollowing:
 
     def _start_over(self, reason: str) -> None:
         log.warning("event=feed_reset bucket=%s filter=%s reason=%r", self._bucket, self._filter, reason)
-        self._cursor, self._anchor = 0, None
+        self._cursor, self._anchor, self._since = 0, None, None
         self._on_event(Reset(self._bucket, self._filter))
 
     async def _is_same_stream(self) -> bool:
@@ -256,7 +274,8 @@ class KvFollowing:
         ever. Its creation date cannot be asked for with an agent's permissions.
         """
         anchor = self._anchor
-        assert anchor is not None  # noqa: S101 - set together with the cursor
+        if anchor is None:
+            return await self._is_witnessed()
         for _ in range(LOOKS):
             try:
                 held = await read(self._link, self._bucket, anchor.key, direct=True)
@@ -267,6 +286,18 @@ class KvFollowing:
                 return held.revision > anchor.revision or held.at == anchor.at
             # In a cluster it may be a replica that lags.
             await asyncio.sleep(PAUSE_S)
+        return False
+
+    async def _is_witnessed(self) -> bool:
+        """Return whether one of the changes that another feed was told still stands as it was.
+
+        A later change of the same key proves nothing here: years may lie between, and another store.
+        """
+        for witness in self._since.witnesses if self._since is not None else ():
+            with contextlib.suppress(faults.NobodyThere, AccessDenied):
+                held = await read(self._link, self._bucket, witness.key, direct=True)
+                if held is not None and (held.revision, held.at) == (witness.revision, witness.at):
+                    return True
         return False
 
     def _consumer(self, name: str, more: dict[str, object]) -> tuple[str, dict[str, Any]]:
@@ -327,7 +358,8 @@ class KvFollowing:
             if not self._tell(generation, held):
                 return
             # After the change was taken, never before: a feed that fails here tells it again.
-            self._cursor, self._anchor = sequence, held
+            self._cursor = sequence
+            self._anchor = Witness(held.key, sequence, when)
         generation.told = number
         self._told += 1
         if pending == 0:

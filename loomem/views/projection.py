@@ -21,12 +21,13 @@ import msgspec
 from identity.agent import Caller
 from identity.errors import AccessDenied, InvalidInput, LoomError, Unavailable
 from identity.keys import Kind
-from identity.ports import Buckets, Feed
-from identity.visibility import Scope, sights
+from identity.ports import Bookmark, Buckets, Feed
+from identity.visibility import Scope, Sight, sights
 from loomem.core.position import Position
 from loomem.views.kinds import Kinds, View
 from loomem.views.records import Records
 from loomem.views.track import START, Mark, Track
+from loomem.views.warm import WarmStart
 
 log = logging.getLogger(__name__)
 
@@ -68,28 +69,36 @@ class Projection:
         *,
         views: Callable[[Records], Mapping[Kind, View]] | None = None,
         patience_s: float = PATIENCE_S,
+        warm: WarmStart | None = None,
     ) -> None:
-        """`views` makes what folds the kinds of values beside the memories."""
+        """`views` makes what folds the kinds of values beside the memories; `warm` has what earlier processes were told."""
         self.records = Records(caller)
         self._feed = feed
         self._buckets = buckets
         self._patience_s = patience_s
+        self._warm = warm
         kinds = Kinds(self.records, {} if views is None else views(self.records))
-        self._tracks = {sight: Track(sight, kinds) for sight in sights(caller)}
+        self._tracks = {sight: Track(sight, kinds, warm) for sight in sights(caller)}
         self._group: asyncio.TaskGroup | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._keeping: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         group = asyncio.TaskGroup()
         await group.__aenter__()
         self._group = group
         self._tasks = [group.create_task(self._follow(track)) for track in self._tracks.values()]
+        if self._warm is not None:
+            self._keeping = group.create_task(self._warm.keep(self._bookmarks))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         group, self._group = self._group, None
+        if self._keeping is not None:
+            self._keeping.cancel()  # first: it writes how far the others are
+            await asyncio.wait((self._keeping,))
         for task in self._tasks:
             task.cancel()
         if group is None:
@@ -195,12 +204,14 @@ class Projection:
 
     async def _follow(self, track: Track) -> None:
         sight, failures = track.sight, 0
+        since = await self._warm_up(track)
         while True:
             try:
                 await self._buckets.open(sight.bucket)
-                if track.cursor:
+                if track.cursor and since is None:
                     track.start_over()  # a new subscription tells everything again
-                async with self._feed.follow(sight.bucket, sight.filter, track.on_event) as following:
+                async with self._feed.follow(sight.bucket, sight.filter, track.on_event, since=since) as following:
+                    since = None
                     track.following, track.error, failures = following, None, 0
                     track.attached.set()
                     await asyncio.get_running_loop().create_future()
@@ -212,6 +223,21 @@ class Projection:
                 track.attached.clear()
             await asyncio.sleep(_RETRY_S[min(failures, len(_RETRY_S) - 1)])
             failures += 1
+
+    async def _warm_up(self, track: Track) -> Bookmark | None:
+        """Take what an earlier process was told, and return from where the feed may go on."""
+        told = None if self._warm is None else await self._warm.load(track.sight)
+        if told is None:
+            return None
+        await track.warm_up(told)
+        return told.bookmark
+
+    def _bookmarks(self) -> dict[Sight, Bookmark]:
+        """Return how far each sight is that is followed."""
+        marks = {
+            track.sight: track.following.bookmark for track in self._tracks.values() if track.following is not None
+        }
+        return {sight: mark for sight, mark in marks.items() if mark is not None}
 
     async def _until(self, goals: dict[Track, Mark], how: str) -> None:
         if not all(track.reached(mark) for track, mark in goals.items()):

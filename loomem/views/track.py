@@ -10,6 +10,7 @@ from identity.errors import AccessDenied, LoomError
 from identity.ports import CaughtUp, Entry, Event, Following, Marker, Reset
 from identity.visibility import Sight
 from loomem.views.kinds import Kinds
+from loomem.views.warm import Told, WarmStart
 
 
 class Mark(msgspec.Struct, frozen=True, order=True):
@@ -24,12 +25,14 @@ class Mark(msgspec.Struct, frozen=True, order=True):
 
 
 START = Mark(0, 0)
+WARM_BATCH = 500
+"""Changes of an earlier process that are taken at a stretch."""
 
 
 class Track:
     """Applies what one feed tells, each change once."""
 
-    def __init__(self, sight: Sight, views: Kinds) -> None:
+    def __init__(self, sight: Sight, views: Kinds, warm: WarmStart | None = None) -> None:
         self.sight = sight
         self.cursor = 0
         """Every change under the sight up to this sequence of the bucket has been applied."""
@@ -43,6 +46,7 @@ class Track:
         self.own = START
         """The caller's newest acknowledged write here."""
         self._views = views
+        self._warm = warm
         self._telling = 0
         self._told: set[str] | None = None
         """While the feed starts over: the keys it has told again."""
@@ -67,6 +71,16 @@ class Track:
         self._telling += 1
         self._told = set()
         self._views.forget_tombstones(self.sight)
+        if self._warm is not None:
+            self._warm.start_over(self.sight)
+
+    async def warm_up(self, told: Told) -> None:
+        """Take what was told to an earlier process; the feed goes on from there."""
+        for count, change in enumerate(told.changes):
+            if count % WARM_BATCH == 0:
+                await asyncio.sleep(0)
+            self._views.apply(self.sight, change)
+        self.cursor = told.bookmark.revision
 
     def mark(self, sequence: int) -> Mark:
         """Return the point at which a sequence of the bucket stands."""
@@ -108,6 +122,8 @@ class Track:
             self._told.add(event.key)
         self._views.apply(self.sight, event)
         self.cursor = event.revision
+        if self._warm is not None:
+            self._warm.note(self.sight, event)
 
     def _finish(self) -> None:
         if self._told is not None:

@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncGenerator
+from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from identity.errors import NotFound, Unavailable
@@ -388,3 +390,47 @@ async def test_two_followers_hear_the_same(link: Link, bucket: KvBucket) -> None
         await write_each(bucket, [put(key(n)) for n in range(50)])
         await asyncio.gather(first.sync(), second.sync())
     assert one.keys == two.keys == [key(n) for n in range(50)]
+
+
+@pytest.mark.requirement("search-8.warm")
+async def test_another_feed_goes_on_where_one_stopped(link: Link, bucket: KvBucket) -> None:
+    revisions = await write_each(bucket, [put(key(n)) for n in range(20)])
+    async with KvFeed(link).follow(BUCKET, A, Told().append) as following:
+        await following.sync()
+        bookmark = following.bookmark
+    assert bookmark is not None
+    assert bookmark.revision == revisions[-1]
+    edited = await bucket.write(put(key(3), "edited", expected=revisions[3]))
+    told = Told()
+    async with KvFeed(link).follow(BUCKET, A, told.append, since=bookmark) as following:
+        await following.sync()
+    assert [change.revision for change in told.changes] == [edited]
+    assert Reset(BUCKET, A) not in told
+
+
+@pytest.mark.requirement("search-8.warm")
+@pytest.mark.parametrize("change", ["another time", "another store", "away for too long"])
+async def test_a_bookmark_of_another_store_or_of_long_ago_starts_over(
+    link: Link, bucket: KvBucket, change: str
+) -> None:
+    await write_each(bucket, [put(key(n)) for n in range(5)])
+    async with KvFeed(link).follow(BUCKET, A, Told().append) as following:
+        await following.sync()
+        bookmark = following.bookmark
+    assert bookmark is not None
+    match change:
+        case "another time":
+            first = bookmark.witnesses[0]
+            later = msgspec.structs.replace(first, at=first.at + timedelta(seconds=1))
+            bookmark = msgspec.structs.replace(bookmark, witnesses=(later,))
+        case "another store":
+            await call(link, f"STREAM.DELETE.KV_{BUCKET}")
+            fresh = await KvBuckets(link).open(BUCKET)
+            await write_each(fresh, [put(key(n), "fresh") for n in range(8)])
+        case _:
+            bookmark = msgspec.structs.replace(bookmark, heard=0.0)
+    told = Told()
+    async with KvFeed(link).follow(BUCKET, A, told.append, since=bookmark) as following:
+        await following.sync()
+    assert told[0] == Reset(BUCKET, A)
+    assert len(told.keys) == (8 if change == "another store" else 5)

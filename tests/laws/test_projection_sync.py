@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from identity.errors import AccessDenied, Unavailable
-from identity.ports import CaughtUp, Event, Marker, Reason
+from identity.ports import Bookmark, CaughtUp, Event, Marker, Reason
 from loomem.views.projection import Projection
 from tests.doubles import MemoryBroker, MemoryFollowing
 from tests.laws.worlds import agent
@@ -25,7 +25,7 @@ class HastyFeed:
 
     @asynccontextmanager
     async def follow(
-        self, bucket: str, filter: str, on_event: Callable[[Event], None]
+        self, bucket: str, filter: str, on_event: Callable[[Event], None], *, since: Bookmark | None = None
     ) -> AsyncGenerator[MemoryFollowing]:
         async with self._broker.follow(bucket, filter, on_event) as following:
             await self._entered.wait()
@@ -48,7 +48,7 @@ class ClosedFeed:
 
     @asynccontextmanager
     async def follow(
-        self, bucket: str, filter: str, on_event: Callable[[Event], None]
+        self, bucket: str, filter: str, on_event: Callable[[Event], None], *, since: Bookmark | None = None
     ) -> AsyncGenerator[MemoryFollowing]:
         raise AccessDenied(bucket)
         yield
@@ -71,7 +71,7 @@ class SlowFeed:
 
     @asynccontextmanager
     async def follow(
-        self, bucket: str, filter: str, on_event: Callable[[Event], None]
+        self, bucket: str, filter: str, on_event: Callable[[Event], None], *, since: Bookmark | None = None
     ) -> AsyncGenerator[MemoryFollowing]:
         loop, at = asyncio.get_running_loop(), datetime.now(UTC)
         for number in range(1, self._changes + 1):

@@ -376,6 +376,27 @@ profile-unknown: A profile that does not exist ends the process with exit code 2
 """,
 )
 
+WARM_START: Final = _read(
+    "warm start",
+    """
+search-8.warm: A start from the copy of what an earlier process was told equals a cold one, and a copy of another store is thrown away.
+""",
+)
+
+HYGIENE: Final = _read(
+    "knowledge tools, acceptance checks 7 and 14; text hygiene",
+    """
+search-7.forms: Phones, e-mail addresses and national ids become [PHONE], [EMAIL], [ID]; identifiers, hashes, issue numbers, dates, versions and money stay.
+search-7.nested: Metadata is redacted in keys and values, however deep.
+search-14.fixed: What is escaped twice is decoded and stripped to what it hid; sanitising stored text again changes nothing.
+search-14.refused: What still changes after four passes is refused as invalid.
+hygiene-fixed: Cleaning any text twice gives what cleaning it once gives, without a crash and no longer than its redactions make it.
+hygiene-code: Only well-formed HTML goes: comparisons, type parameters, placeholders and code in backticks stay.
+hygiene-injection: Words that look like instructions are told with where they were found, and kept.
+hygiene-linear: Cleaning takes time linear in the length of the text, whatever the text.
+""",
+)
+
 SEARCH: Final = _read(
     "knowledge tools, acceptance checks 21-30; search",
     """
@@ -385,6 +406,8 @@ search-families: What the remember family wrote memory_search finds, and the rev
 )
 
 PARTS: Final = (
+    WARM_START,
+    HYGIENE,
     SEARCH,
     PROFILES,
     CREATE,

@@ -1,0 +1,306 @@
+"""A warm start: on disk, a copy of what one caller's views were told and how far, so that the next process is told the rest only.
+
+Disposable, never the truth: the feed checks the bookmark against the log and starts over when it does not fit, what cannot
+be read is thrown away, and whoever deletes the file loses time. What is erased from a bucket is overwritten here with the
+next writing; small stores are not copied at all. Several processes of one caller may write one file: of a key the newer
+revision stays, and what was removed stays as a gap, so that nobody who lags brings it back.
+
+One SQLite file, used in threads. Deliberately absent: what an entry means; any error towards a caller.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from identity.ports import Bookmark, Clock, Entry, Marker, Reason, Witness
+from identity.visibility import Sight
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+FORMAT = 1
+LEAST = 2_000
+"""Changes that a caller is told before they are worth a copy."""
+EVERY_S = 5.0
+BATCH = 2_000
+"""Changes that are written without waiting for that."""
+BACKLOG_LIMIT = 100_000
+"""Changes that wait to be written; with more, the disk does not keep up and the copy is given up."""
+CLOSE_S = 1.0
+"""How long the last writing may take: a server has two seconds to leave."""
+GAP_LIFE_S = 30 * 86_400
+"""As long as tombstones live, and longer than any other marker."""
+WITNESSES = 8
+"""Changes by which a store is recognised."""
+HEARD_S = 3_600
+"""A bookmark is renewed after so long even when nothing was told."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS entries (
+  sight TEXT NOT NULL, key TEXT NOT NULL, revision INTEGER NOT NULL, at INTEGER NOT NULL, reason TEXT, value BLOB,
+  PRIMARY KEY (sight, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS bookmarks (
+  sight TEXT PRIMARY KEY, epoch TEXT NOT NULL, revision INTEGER NOT NULL, heard REAL NOT NULL);
+"""
+_PUT = """
+INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET revision = excluded.revision, at = excluded.at, reason = excluded.reason, value = excluded.value
+WHERE excluded.revision > entries.revision
+"""
+_MARK = """
+INSERT INTO bookmarks VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET revision = excluded.revision, heard = excluded.heard
+WHERE excluded.revision >= bookmarks.revision
+"""
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What is known of one sight, and how far that reaches."""
+
+    changes: list[Entry | Marker]
+    bookmark: Bookmark
+
+
+class _Batch(msgspec.Struct):
+    """What is to be written of one sight."""
+
+    changes: dict[str, Entry | Marker]
+    starts_over: bool = False
+
+
+class _Overtaken(Exception):
+    pass
+
+
+class WarmStart:
+    """The copy of one caller's views. Whatever goes wrong with it, it is given up and nobody else notices."""
+
+    def __init__(self, path: Path, clock: Clock, *, least: int = LEAST, every_s: float = EVERY_S) -> None:
+        self._path = path
+        self._clock = clock
+        self._least = least
+        self._every_s = every_s
+        self._held: sqlite3.Connection | None = None
+        self._given_up = False
+        # One thread of its own: a call that is cancelled leaves its work running, and nothing may run beside that.
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm start")
+        self._batches: dict[str, _Batch] = {}
+        self._epochs: dict[str, str] = {}
+        self._marked: dict[str, Bookmark] = {}
+        self._worthwhile = False
+        self._backlog = 0
+        self._full = asyncio.Event()
+
+    # --- reading ---
+
+    async def load(self, sight: Sight) -> Told | None:
+        """Return what was told of a sight by the last writing, or None when nothing is known of it."""
+        return await self._in_thread(lambda: self._load(_name(sight)))
+
+    # --- what is told ---
+
+    def note(self, sight: Sight, change: Entry | Marker) -> None:
+        """Remember a change until it is written."""
+        if not self._given_up:
+            batch = self._batches.setdefault(_name(sight), _Batch({}))
+            batch.changes[change.key] = change
+            self._backlog += 1
+            if self._backlog >= BATCH:
+                self._full.set()
+            if self._backlog > BACKLOG_LIMIT:
+                self._give_up("the disk does not keep up")
+
+    def start_over(self, sight: Sight) -> None:
+        """Forget everything of a sight: it is told again."""
+        if not self._given_up:
+            self._batches[_name(sight)] = _Batch({}, starts_over=True)
+
+    # --- writing ---
+
+    async def keep(self, bookmarks: Callable[[], Mapping[Sight, Bookmark]]) -> None:
+        """Write what was told from time to time, until cancelled; then once more, if that does not take long."""
+        try:
+            while not self._given_up:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._every_s):
+                        await self._full.wait()
+                self._full.clear()
+                await self.write(bookmarks())
+        finally:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_S):
+                    await self.write(bookmarks())
+
+    async def write(self, bookmarks: Mapping[Sight, Bookmark]) -> None:
+        """Write what was told; `bookmarks` says how far each sight is now."""
+        if not self._worth_writing():
+            return
+        batches, self._batches, self._backlog = self._batches, {}, 0
+        marks = {_name(sight): bookmark for sight, bookmark in bookmarks.items()}
+        marks = {name: mark for name, mark in marks.items() if name in batches or self._is_stale(name, mark)}
+        if marks or batches:
+            await self._in_thread(lambda: self._write(batches, marks))
+            self._marked |= marks
+
+    async def close(self) -> None:
+        """Let go of the file."""
+        self._given_up = True
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
+        self._thread.shutdown(wait=False)
+
+    def _worth_writing(self) -> bool:
+        if self._given_up:
+            return False
+        self._worthwhile = self._worthwhile or self._backlog >= self._least or self._path.exists()
+        return self._worthwhile
+
+    def _is_stale(self, name: str, mark: Bookmark) -> bool:
+        known = self._marked.get(name)
+        return known is not None and mark.heard - known.heard > HEARD_S
+
+    # --- within, in a thread ---
+
+    async def _in_thread(self, work: Callable[[], T]) -> T | None:
+        if self._given_up:
+            return None
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except _Overtaken:
+            self._give_up("another process began it anew")
+        except sqlite3.OperationalError as error:  # locked for long, no space, read-only: the file itself is well
+            self._give_up(type(error).__name__)
+        except (sqlite3.Error, OSError, ValueError) as error:
+            self._give_up(type(error).__name__)
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
+        return None
+
+    def _give_up(self, reason: str) -> None:
+        log.warning("event=warm_start_given_up reason=%r", reason)
+        self._given_up = True
+        self._batches.clear()
+
+    def _close(self) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._held is None:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._path.touch(mode=0o600)
+            connection = sqlite3.connect(self._path, timeout=2.0, isolation_level=None, check_same_thread=False)
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, FORMAT):
+                connection.close()
+                raise ValueError(f"format {version}")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("PRAGMA journal_mode = TRUNCATE")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.executescript(_SCHEMA)
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+            self._held = connection
+        return self._held
+
+    def _oldest_gap(self) -> int:
+        return _micros(self._clock.now()) - GAP_LIFE_S * 10**6
+
+    def _load(self, name: str) -> Told | None:
+        if not self._path.exists():
+            return None
+        connection = self._connection()
+        with closing(connection.cursor()) as cursor:
+            cursor.execute("BEGIN")
+            try:
+                found = cursor.execute(
+                    "SELECT epoch, revision, heard FROM bookmarks WHERE sight = ?", (name,)
+                ).fetchone()
+                if found is None or found[1] == 0:
+                    return None
+                oldest = self._oldest_gap()
+                rows = cursor.execute(
+                    "SELECT key, revision, at, reason, value FROM entries WHERE sight = ? AND revision <= ? "
+                    "AND (value IS NOT NULL OR (reason = ? AND at > ?)) ORDER BY revision",
+                    (name, found[1], Reason.FORGET, oldest),
+                ).fetchall()
+            finally:
+                cursor.execute("COMMIT")
+        epoch, revision, heard = found
+        changes = [_change(*row) for row in rows]
+        self._epochs[name] = epoch
+        self._marked[name] = bookmark = Bookmark(revision=revision, heard=heard, witnesses=_witnesses(changes))
+        return Told(changes, bookmark)
+
+    def _write(self, batches: Mapping[str, _Batch], marks: Mapping[str, Bookmark]) -> None:
+        connection = self._connection()
+        with closing(connection.cursor()) as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                for name in {*batches, *marks}:
+                    self._write_sight(cursor, name, batches.get(name), marks.get(name))
+                oldest = self._oldest_gap()
+                cursor.execute("DELETE FROM entries WHERE value IS NULL AND at < ?", (oldest,))
+            except BaseException:
+                cursor.execute("ROLLBACK")
+                raise
+            cursor.execute("COMMIT")
+
+    def _write_sight(self, cursor: sqlite3.Cursor, name: str, batch: _Batch | None, mark: Bookmark | None) -> None:
+        known = self._epochs.get(name)
+        if known is None or (batch is not None and batch.starts_over):
+            self._epochs[name] = secrets.token_hex(8)
+            cursor.execute("DELETE FROM entries WHERE sight = ?", (name,))
+            cursor.execute("DELETE FROM bookmarks WHERE sight = ?", (name,))
+            cursor.execute("INSERT INTO bookmarks VALUES (?, ?, 0, 0)", (name, self._epochs[name]))
+        else:
+            found = cursor.execute("SELECT epoch FROM bookmarks WHERE sight = ?", (name,)).fetchone()
+            if found is None or found[0] != known:
+                raise _Overtaken
+        if batch is not None:
+            cursor.executemany(_PUT, [_row(name, change) for change in batch.changes.values()])
+        if mark is not None:
+            cursor.execute(_MARK, (name, self._epochs[name], mark.revision, mark.heard))
+
+
+def _name(sight: Sight) -> str:
+    return f"{sight.bucket} {sight.filter}"
+
+
+def _witnesses(changes: Sequence[Entry | Marker]) -> tuple[Witness, ...]:
+    """Return the last changes, and some of before in case those have changed since."""
+    half = WITNESSES // 2
+    chosen = [*changes[: -half - 1 : -1], *changes[: -half : max(1, len(changes) // half)]]
+    return tuple(Witness(change.key, change.revision, change.at) for change in chosen[:WITNESSES])
+
+
+def _row(name: str, change: Entry | Marker) -> tuple[str, str, int, int, str | None, bytes | None]:
+    reason, value = (None, change.value) if isinstance(change, Entry) else (str(change.reason), None)
+    return (name, change.key, change.revision, _micros(change.at), reason, value)
+
+
+def _change(key: str, revision: int, at: int, reason: str | None, value: bytes | None) -> Entry | Marker:
+    if value is None:
+        return Marker(key=key, revision=revision, at=_moment(at), reason=Reason(reason or Reason.OTHER))
+    return Entry(key=key, value=value, revision=revision, at=_moment(at))
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _micros(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def _moment(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
