@@ -11,18 +11,22 @@ import hashlib
 import os
 import pwd
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from identity.agent import Caller
+from identity.keys import Kind
 from identity.ports import Clock
 from identity.registry import IdentitySpec, load
+from loomem.core.row import Row
+from loomem.core.times import millis
 from loomem.engine import Engine
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
 from loomem.search import Search
 from loomem.store.files import Files
+from loomem.views.feedback import Feedback
 from loomem.views.projection import Projection
 from loomem.views.threads import Threads
 from loomem.views.warm import WarmStart
@@ -54,9 +58,12 @@ class Parts:
         await self.link.ready(CONNECT_S)
         buckets = KvBuckets(self.link, replicas=settings.replicas)
         self.caller = await load(buckets, identity_spec(settings))
+        feedback = Feedback()
         async with (
             warm_start(settings, self.caller, self.clock) as warm,
-            Projection(KvFeed(self.link), buckets, self.caller, warm=warm) as projection,
+            Projection(
+                KvFeed(self.link), buckets, self.caller, views=lambda _: {Kind.FEEDBACK: feedback}, warm=warm
+            ) as projection,
             Words(projection) as words,
         ):
             self._projection = projection
@@ -80,8 +87,21 @@ class Parts:
                     zone=settings.timezone,
                     threads=threads.turn,
                     successions=projection.records.chains,
+                    ratings=self._worth(feedback),
                 ),
             )
+
+    def _worth(self, feedback: Feedback) -> Callable[[Row], float]:
+        """Return what gives the factor of what was rated of a row."""
+        weights = self.settings.search.weights
+
+        def worth(row: Row) -> float:
+            rating = feedback.of(row)
+            if rating.n == 0:
+                return 1.0
+            return rating.factor(millis(self.clock.now()), most=weights.feedback, harm=weights.harmful)
+
+        return worth
 
     async def loaded(self) -> None:
         """Return when the views hold what the buckets held at the start. Raises: Unavailable."""

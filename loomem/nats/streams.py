@@ -74,6 +74,16 @@ class Streams:
         values = bool(config.get("allow_msg_ttl"))
         return BucketFacts(values, values and bool(config.get("subject_delete_marker_ttl")))
 
+    async def keys(self, bucket: str, pattern: str) -> list[str]:
+        """Return the keys of a bucket under a pattern, a page of them at most (some 100 000); markers stand under some.
+
+        Raises: NotFound (the bucket), AccessDenied, Unavailable.
+        """
+        before = f"$KV.{bucket}."
+        info = await call(self._link, f"STREAM.INFO.KV_{bucket}", {"subjects_filter": f"{before}{pattern}"})
+        subjects: dict[str, int] = info["state"].get("subjects") or {}
+        return sorted(subject.removeprefix(before) for subject in subjects)
+
     async def sweep(self, bucket: str, key: str, revision: int) -> None:
         """Take a marker away for good, without leaving another. What was written after `revision` stays.
 

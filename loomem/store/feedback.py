@@ -36,7 +36,7 @@ async def rate(door: Door, ident: str, given: Given) -> Rated:
                 raise
             at_least = conflict.actual
         else:
-            return _accepted(row, after, written)
+            return _accepted(after, written)
     raise AssertionError  # TRIES is at least one
 
 
@@ -64,9 +64,7 @@ async def _rateable(door: Door, ident: str) -> Row | None:
 def _key(door: Door, row: Row) -> tuple[str, str]:
     """Return the key and the bucket of what the caller says of a row."""
     stream = row.place.stream
-    space: Space = (
-        space_for(door.caller, row.place.scope) if stream is None else stream_space(door.caller, stream)
-    )
+    space: Space = space_for(door.caller, row.place.scope) if stream is None else stream_space(door.caller, stream)
     return space.key(Kind.FEEDBACK, row.id), space.bucket
 
 
@@ -79,7 +77,7 @@ def _readable(held: Entry | Marker | None) -> Ratings | None:
         return None  # nobody's ratings any more, and the rater's own to write over
 
 
-def _accepted(row: Row, mine: Ratings, written: Written) -> Rated:
+def _accepted(mine: Ratings, written: Written) -> Rated:
     return Rated(
         ok=True,
         accepted=1,
