@@ -82,7 +82,7 @@ async def _node(parts: Parts) -> Node | None:
         answer = await ask_status(parts.link, state.node_id, timeout_s=ASK_S)
     except Unavailable as error:
         return Node(running=False, version=state.version, error=parts.broker.node_error or error.message)
-    return Node(running=True, version=answer.version, workers=answer.workers)
+    return Node(running=True, version=answer.version, workers=answer.workers, embedding=answer.embedding)
 
 
 def _reasons(storage: Storage, held: Health | None, node: Node | None, fault: LoomError | None) -> list[str]:

@@ -18,7 +18,7 @@ from loomem.nats.endpoint import Endpoint, endpoint_from
 from loomem.nats.link import Link
 from loomem.node.launcher import endpoint_of, ensure
 from loomem.node.presence import present
-from loomem.node.state import NodeSpec, NodeState
+from loomem.node.state import NodeFiles, NodeSpec, NodeState
 from loomem.node.supervise import StatusSource, run_node
 from pattern.clock import SystemClock
 from pattern.settings import Nats, Settings
@@ -53,15 +53,25 @@ def own_endpoint(nats: Nats) -> Endpoint:
 
 def run(settings: Settings) -> int:
     """Be the node until nobody needs it; return the exit code. Raises: Unavailable, InvalidInput."""
+    spec = node_spec(settings)
 
     @asynccontextmanager
     async def services(link: Link) -> AsyncGenerator[StatusSource, None]:
+        from loomem.node.embedding import answering
         from loomem.workers.services import open_services
 
-        async with open_services(link, limits=settings.limits, clock=SystemClock(), replicas=settings.replicas) as crew:
-            yield crew
+        node_id = await asyncio.to_thread(NodeFiles.of(spec).node_id)
+        opened = open_services(
+            link,
+            limits=settings.limits,
+            clock=SystemClock(),
+            replicas=settings.replicas,
+            embed=settings.embed,
+        )
+        async with opened as background, answering(link, node_id, background.host):
+            yield background
 
-    return asyncio.run(run_node(node_spec(settings), services, source=source_of(settings)))
+    return asyncio.run(run_node(spec, services, source=source_of(settings)))
 
 
 def source_of(settings: Settings) -> Callable[[], Awaitable[Endpoint]] | None:

@@ -20,6 +20,7 @@ from identity.errors import InvalidInput
 from loomem.core.limits import Limits
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.settings import SearchSettings
+from loomem.embed.settings import Adapter, EmbedSettings
 from pattern.profiles import Profile, profile_of
 
 LEVELS = {"DEBUG": "DEBUG", "INFO": "INFO", "WARN": "WARNING", "WARNING": "WARNING", "ERROR": "ERROR"}
@@ -39,13 +40,21 @@ _KNOWN = frozenset(
         "PATTERN_TIMEZONE",
         "PATTERN_REPLICAS",
         "PATTERN_INBOX_PREFIX",
+        "PATTERN_EMBEDDER",
+        "PATTERN_EMBEDDER_MODEL",
+        "PATTERN_EMBEDDER_FOLDER",
+        "PATTERN_EMBEDDER_URL",
+        "PATTERN_EMBEDDER_KEY",
+        "PATTERN_EMBEDDER_THREADS",
+        "PATTERN_EMBEDDER_TEXT_CHARS",
+        "PATTERN_EMBEDDER_QUERY_CHARS",
         "PATTERN_PROFILE",
         *_LIMIT_NAMES,
     }
 )
 
 
-_FILES = ("NATS_CREDS", "NATS_NKEY", "NATS_CA", "NATS_CERT", "NATS_KEY")
+_FILES = ("NATS_CREDS", "NATS_NKEY", "NATS_CA", "NATS_CERT", "NATS_KEY", "PATTERN_EMBEDDER_FOLDER")
 
 
 class Nats(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +101,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     timezone: ZoneInfo
     replicas: int
     limits: Limits
+    embed: EmbedSettings
+    """The model that the node embeds with."""
     search: SearchSettings
     profile: Profile
     """Which tools a session offers."""
@@ -131,6 +142,7 @@ def from_environment(environment: Mapping[str, str], cwd: Path) -> Settings:
         timezone=_timezone(env),
         replicas=_whole(env, "PATTERN_REPLICAS", 1, most=5),
         limits=_limits(env),
+        embed=_embed(env, cwd),
         search=SearchSettings(),
         profile=profile_of(env.get("PATTERN_PROFILE", Profile.FULL), said_by="PATTERN_PROFILE"),
         log_level=_log_level(env),
@@ -208,6 +220,20 @@ def _limits(env: Mapping[str, str]) -> Limits:
         if variable in env
     }
     return msgspec.structs.replace(standard, **changed)
+
+
+def _embed(env: Mapping[str, str], cwd: Path) -> EmbedSettings:
+    standard = EmbedSettings()
+    return EmbedSettings(
+        adapter=Adapter(_choice(env, "PATTERN_EMBEDDER", tuple(str(adapter) for adapter in Adapter))),
+        model=env.get("PATTERN_EMBEDDER_MODEL"),
+        folder=_absolute(env, cwd).get("PATTERN_EMBEDDER_FOLDER"),
+        url=env.get("PATTERN_EMBEDDER_URL", standard.url),
+        key=env.get("PATTERN_EMBEDDER_KEY"),
+        threads=_whole(env, "PATTERN_EMBEDDER_THREADS", standard.threads, most=64),
+        text_chars=_whole(env, "PATTERN_EMBEDDER_TEXT_CHARS", standard.text_chars, most=100_000),
+        query_chars=_whole(env, "PATTERN_EMBEDDER_QUERY_CHARS", standard.query_chars, most=10_000),
+    )
 
 
 def _scan_policy(env: Mapping[str, str]) -> ScanPolicy:

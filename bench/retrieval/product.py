@@ -83,7 +83,7 @@ class Asked:
             "date": turn.time or session.date,
         }
         stored = await self._call("memory_store", {"content": content, "metadata": metadata})
-        self._turns[stored["id"]] = turn.id
+        self._turns[stored["memoryId"]] = turn.id
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         async with asyncio.timeout(CALL_S):

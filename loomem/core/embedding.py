@@ -109,3 +109,16 @@ def unit_vector(components: Sequence[float]) -> Vector:
 def components_of(vector: Vector) -> tuple[float, ...]:
     """Return the components of a vector as numbers; for few vectors (views read many at once)."""
     return struct.unpack(f"<{len(vector) // 2}e", vector)
+
+
+def cut(text: str, most: int) -> str:
+    """Return the beginning of a text, of at most so many characters, ending at a word where one ends nearby."""
+    if len(text) <= most:
+        return text
+    near = max(0, most - _WORD)
+    head = text[: most + 1]
+    end = max(head.rfind(space, near) for space in " \n\t")
+    return text[: end if end > 0 else most]
+
+
+_WORD = 30

@@ -74,15 +74,29 @@ class Streams:
         values = bool(config.get("allow_msg_ttl"))
         return BucketFacts(values, values and bool(config.get("subject_delete_marker_ttl")))
 
-    async def keys(self, bucket: str, pattern: str) -> list[str]:
-        """Return the keys of a bucket under a pattern, a page of them at most (some 100 000); markers stand under some.
+    async def purge(self, bucket: str, keys: str, before: int) -> None:
+        """Take away all keys of a pattern whose revision is below `before`, and leave no markers.
 
-        Raises: NotFound (the bucket), AccessDenied, Unavailable.
+        For what follows from something else and is gone with it: whoever holds it hears of that. Raises: as `sweep`.
         """
-        before = f"$KV.{bucket}."
-        info = await call(self._link, f"STREAM.INFO.KV_{bucket}", {"subjects_filter": f"{before}{pattern}"})
-        subjects: dict[str, int] = info["state"].get("subjects") or {}
-        return sorted(subject.removeprefix(before) for subject in subjects)
+        await call(self._link, f"STREAM.PURGE.KV_{bucket}", {"filter": f"$KV.{bucket}.{keys}", "seq": before})
+
+    async def held(self, bucket: str, keys: str) -> tuple[frozenset[str], int]:
+        """Return the keys of a pattern that hold something or have a marker, and the last revision at that time.
+
+        Raises: NotFound, AccessDenied, Unavailable.
+        """
+        found: set[str] = set()
+        last = 0
+        for _ in range(_PAGES):
+            ask = {"subjects_filter": f"$KV.{bucket}.{keys}", "offset": len(found)}
+            info = await call(self._link, f"STREAM.INFO.KV_{bucket}", ask)
+            last = last or int(info["state"]["last_seq"])
+            page: dict[str, int] = info["state"].get("subjects") or {}
+            found.update(subject.removeprefix(f"$KV.{bucket}.") for subject in page)
+            if not page or len(found) >= info.get("total", 0):
+                break
+        return frozenset(found), last
 
     async def sweep(self, bucket: str, key: str, revision: int) -> None:
         """Take a marker away for good, without leaving another. What was written after `revision` stays.

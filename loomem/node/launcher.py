@@ -19,7 +19,7 @@ import msgspec
 from identity.errors import LoomError, Unavailable
 from loomem.nats.endpoint import Endpoint
 from loomem.nats.link import Link
-from loomem.node.presence import STATUS_S, ask_status
+from loomem.node.presence import STATUS_S, NodeReport, ask_status
 from loomem.node.process import POLL_S, is_alive, is_locked, require_posix, spawn_detached, try_lock
 from loomem.node.state import NodeFiles, NodeSpec, NodeState, Phase, is_newer, shown_url
 
@@ -63,6 +63,8 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     """What an embedded store takes on disk."""
     workers: list[dict[str, object]] | None = None
     """What each worker says of itself; None when the node was not asked or did not answer."""
+    embedding: dict[str, object] | None = None
+    """How the model is that embeds."""
     error: str | None = None
 
 
@@ -147,7 +149,7 @@ async def status(spec: NodeSpec, *, source: Source | None = None) -> NodeStatus:
         return NodeStatus(
             running=False, url=shown_url(spec.url, None) if spec.url else "", log_path=str(files.log), store_bytes=store
         )
-    workers = await _ask_workers(spec, state, source) if found.reachable else None
+    report = await _ask(spec, state, source) if found.reachable else None
     return NodeStatus(
         running=found.locked and state.phase is Phase.RUNNING,
         phase=state.phase,
@@ -159,12 +161,13 @@ async def status(spec: NodeSpec, *, source: Source | None = None) -> NodeStatus:
         version=state.version,
         uptime_s=round(time.time() - state.since, 1) if found.locked else None,
         store_bytes=store,
-        workers=workers,
+        workers=report.workers if report is not None else None,
+        embedding=report.embedding if report is not None else None,
         error=state.error,
     )
 
 
-async def _ask_workers(spec: NodeSpec, state: NodeState, source: Source | None) -> list[dict[str, object]] | None:
+async def _ask(spec: NodeSpec, state: NodeState, source: Source | None) -> NodeReport | None:
     async def embedded() -> Endpoint:
         return await asyncio.to_thread(endpoint_of, spec, state)
 
@@ -173,7 +176,7 @@ async def _ask_workers(spec: NodeSpec, state: NodeState, source: Source | None) 
     try:
         async with Link(source or embedded, name="pattern-memory node status") as link:
             await link.ready(STATUS_S)
-            return (await ask_status(link, state.node_id, timeout_s=STATUS_S)).workers
+            return await ask_status(link, state.node_id, timeout_s=STATUS_S)
     except LoomError:
         return None
 

@@ -6,7 +6,7 @@ Both subjects carry the node's id, so on a shared broker a stranger's node and c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import msgspec
@@ -27,6 +27,8 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     version: str
     workers: list[dict[str, object]]
     """What each worker says of itself; the node does not look into it."""
+    embedding: dict[str, object] | None = None
+    """How the model is that embeds; None while nobody knows."""
 
 
 def ping_subject(node_id: str) -> str:
@@ -59,12 +61,12 @@ async def anyone_present(link: Link, node_id: str, *, timeout_s: float = PING_S)
 
 
 @asynccontextmanager
-async def reporting(link: Link, node_id: str, report: Callable[[], NodeReport]) -> AsyncGenerator[None]:
+async def reporting(link: Link, node_id: str, report: Callable[[], Awaitable[NodeReport]]) -> AsyncGenerator[None]:
     """Answer everyone who asks for the node's status while this context lasts."""
 
     async def answer(message: Message) -> None:
         with suppress(Unavailable):
-            await link.publish(message.reply, msgspec.json.encode(report()))
+            await link.publish(message.reply, msgspec.json.encode(await report()))
 
     async with link.subscribe(status_subject(node_id), answer):
         yield

@@ -41,13 +41,23 @@ RESTARTS_WITHIN_S = 60.0
 SERVICES_PAUSES_S = (1.0, 5.0, 30.0, 120.0)
 """Between attempts to open services that failed; the last one repeats."""
 PING_EVERY_S = 15.0
+REPORT_S = 0.3
+"""How long the broker may take to say what is pending, when somebody asks how the node is."""
 
 
 class StatusSource(Protocol):
     """The running services of a node, as far as the node must know them."""
 
+    async def status(self) -> Sequence[object]:
+        """Return what each worker says of itself, its backlog included: msgspec values or builtins, without any content."""
+        ...
+
     def workers(self) -> Sequence[object]:
-        """Return what each worker says of itself: msgspec values or builtins, without any content."""
+        """Return the same at once, with the backlog as it was when somebody last asked."""
+        ...
+
+    def embedding(self) -> object | None:
+        """Return how the model is that embeds, in the same form; None when there is no such thing."""
         ...
 
     async def pending(self) -> bool:
@@ -251,12 +261,14 @@ class _Node:
                 return
         raise failure
 
-    def _report(self) -> NodeReport:
-        workers = self._services.workers() if self._services is not None else ()
+    async def _report(self) -> NodeReport:
+        services = self._services
+        workers = await _status_of(services) if services is not None else ()
         return NodeReport(
             node_id=self._state.node_id,
             version=self._spec.version,
             workers=[msgspec.to_builtins(worker) for worker in workers],
+            embedding=msgspec.to_builtins(services.embedding()) if services is not None else None,
         )
 
     def _tell_broker(self, broker: Broker) -> None:
@@ -276,6 +288,14 @@ async def _running(broker: Broker) -> AsyncGenerator[Broker]:
         yield broker
     finally:
         await broker.stop()
+
+
+async def _status_of(services: StatusSource) -> Sequence[object]:
+    try:
+        async with asyncio.timeout(REPORT_S):
+            return await services.status()
+    except (TimeoutError, LoomError):
+        return services.workers()
 
 
 async def _set_within(event: asyncio.Event, timeout_s: float) -> bool:

@@ -105,7 +105,7 @@ class Crew:
         return self.workers()
 
     async def pending(self) -> bool:
-        """Return whether a job waits or runs anywhere, or upkeep is being done here.
+        """Return whether a job waits or runs anywhere for a worker that is able, or upkeep is being done here.
 
         Raises: AccessDenied, Unavailable.
         """
@@ -113,7 +113,8 @@ class Crew:
         known = await self._streams.buckets()
         for worker in self._workers:
             self._pending[worker.name] = await self._backlog(worker, [name for name in known if worker.serves(name)])
-        return any(self._pending.values()) or any(tally.busy for tally in self._tallies.values())
+        waits = any(self._pending[worker.name] for worker in self._workers if worker.able)
+        return waits or any(tally.busy for tally in self._tallies.values())
 
     async def _backlog(self, worker: Worker, buckets: Sequence[str]) -> int:
         count = 0
@@ -149,6 +150,10 @@ class Crew:
         if tally.busy:
             return State.WORKING
         return State.WAITING if tally.buckets else State.STARTING
+
+    def waiting(self, worker: str) -> int | None:
+        """Return how many jobs a worker has, when `pending` last asked; None = not known."""
+        return self._pending.get(worker)
 
     # What it does
 

@@ -1,8 +1,8 @@
 """One worker on one bucket: its jobs, what becomes of each, and what it does beside them.
 
 What becomes of a job: success acknowledges it and removes its failure record. `Unavailable` puts it off, for ever if
-need be, since nothing is wrong with the job. Any other error counts against it, and at `ATTEMPTS` it is given up. So is a
-job that was given out `CRASHES` times without a word of what happened: it may be what kills the process, and is not tried
+need be, since nothing is wrong with the job. Any other error counts against it, and at `ATTEMPTS` it is given up; a
+`Hopeless` one is given up at once. So is a job that was given out `CRASHES` times without a word of what happened: it may be what kills the process, and is not tried
 once more. A failure is written beside the memory first (`failures`), and only then is the server told.
 
 Deliberately absent: what workers do; which buckets there are (`crew`).
@@ -21,7 +21,7 @@ from typing import Protocol, cast
 import msgspec
 
 from identity.errors import LoomError, NotFound, Unavailable
-from identity.keys import parse_key
+from identity.keys import Kind, parse_key
 from identity.ports import Bucket, Clock, Marker
 from loomem.nats.pull import Again, Done, Job, JobQueue, Jobs, Never, Verdict
 from loomem.workers.failures import Failures
@@ -39,11 +39,26 @@ RESTART_S = (0.2, 1.0, 5.0, 15.0)
 """Before what stumbled is begun again; the last one repeats."""
 
 
+class Hopeless(LoomError):
+    """Nothing will come of this job however often it is tried."""
+
+    code = "HOPELESS"
+
+
 class Worker(Protocol):
     """What a crew runs. One instance serves all buckets."""
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def able(self) -> bool:
+        """Whether it can work, now or soon; the jobs of one that cannot are no reason for a node to stay."""
+        ...
+
+    async def ready(self) -> None:
+        """Return when it can work; until then it is given nothing to do."""
+        ...
 
     @property
     def queue(self) -> JobQueue:
@@ -57,7 +72,8 @@ class Worker(Protocol):
     async def handle(self, bucket: Bucket, job: Job) -> None:
         """Do one job. It may have been done before, by whomever; it has one effect all the same.
 
-        Raises: Unavailable (try later, nothing is wrong with the job), anything else (counts against the job).
+        Raises: Unavailable (try later, nothing is wrong with the job), Hopeless (never again), anything else (counts
+        against the job).
         """
         ...
 
@@ -109,19 +125,23 @@ class Duty:
         self._tally.buckets += 1
         try:
             async with asyncio.TaskGroup() as group:
-                attending = group.create_task(
-                    self._keep(partial(self._worker.attend, self._bucket, self._tally), until)
-                )
+                attending = group.create_task(self._keep(self._attend, until))
                 await self._keep(partial(self._pull, until), until)
                 attending.cancel()
         finally:
             self._tally.buckets -= 1
+
+    async def _attend(self) -> None:
+        await self._worker.ready()
+        await self._worker.attend(self._bucket, self._tally)
 
     async def _pull(self, until: asyncio.Event) -> None:
         async def stop() -> None:
             await until.wait()
             self._jobs.stop()
 
+        if not await _ready_before(self._worker, until):
+            return
         async with asyncio.TaskGroup() as group:
             stopping = group.create_task(stop())
             await self._jobs.run(self.do, drain_s=self._terms.drain_s)
@@ -159,6 +179,8 @@ class Duty:
                     await self._clear(job)
             except Unavailable as error:
                 return await self._note(job, told(error))
+            except Hopeless as error:
+                return await self._note(job, told(error), attempts=0)
             except Exception as error:  # noqa: BLE001 - whatever a job may raise is told, and is the job's
                 return await self._note(job, told(error), attempts=ATTEMPTS)
             else:
@@ -176,7 +198,8 @@ class Duty:
     async def _clear(self, job: Job) -> None:
         key = parse_key(job.change.key)
         if key is not None:
-            await self._failures.clear(self._worker.name, key, everybody=isinstance(job.change, Marker))
+            gone = isinstance(job.change, Marker) and key.kind is Kind.MEMORY
+            await self._failures.clear(self._worker.name, key, everybody=gone)
 
     async def _note(self, job: Job, error: str, *, attempts: int | None = None) -> Verdict:
         """Write a failure down and say what becomes of the job. `attempts` None = nothing is wrong with the job itself."""
@@ -194,6 +217,16 @@ class Duty:
             log.error("event=job_given_up %s error=%r", where, error)
             return Never()
         return Again(BACKOFF_S[min(job.deliveries, len(BACKOFF_S)) - 1])
+
+
+async def _ready_before(worker: Worker, until: asyncio.Event) -> bool:
+    """Wait until the worker can work or `until` is set; return whether it can."""
+    async with asyncio.TaskGroup() as group:
+        waits = [group.create_task(worker.ready()), group.create_task(until.wait())]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+    return not until.is_set()
 
 
 def told(error: BaseException) -> str:

@@ -70,6 +70,13 @@ class ExpireWorker:
         self._clock = clock
         self._settle_s = settle_s
 
+    @property
+    def able(self) -> bool:
+        return True
+
+    async def ready(self) -> None:
+        return
+
     def serves(self, bucket: str) -> bool:
         return bucket != SYSTEM_BUCKET
 
@@ -100,7 +107,8 @@ class ExpireWorker:
         gone = parse_key(key)
         if gone is None:
             return
-        for rating in await self._streams.keys(bucket.name, f"*.*.{Kind.FEEDBACK}.{gone.id}"):
+        ratings, _ = await self._streams.held(bucket.name, f"*.*.{Kind.FEEDBACK}.{gone.id}")
+        for rating in sorted(ratings):
             held = await bucket.get(rating)
             if isinstance(held, Entry):
                 op = f"{Reason.OTHER} {held.revision}"

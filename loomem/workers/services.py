@@ -2,30 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
+import msgspec
+
 from identity.ports import Clock
+from loomem.core.embedding import EmbeddingState
 from loomem.core.limits import Limits
+from loomem.embed.host import ModelHost
+from loomem.embed.settings import Adapter, EmbedSettings
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.streams import Streams
 from loomem.nats.topology import KvBuckets
 from loomem.workers.crew import Crew, CrewLimits
+from loomem.workers.duty import Worker
+from loomem.workers.embed import EmbedWorker
 from loomem.workers.expire import ExpireWorker
+from loomem.workers.status import WorkerStatus
+
+NO_MODEL = EmbedSettings(adapter=Adapter.NONE)
+
+
+class Services:
+    """What runs in the background of this process."""
+
+    def __init__(self, crew: Crew, host: ModelHost, embedder: str | None) -> None:
+        self._crew = crew
+        self.host = host
+        self._embedder = embedder
+
+    def workers(self) -> tuple[WorkerStatus, ...]:
+        """Return how each worker is, with what was pending when that was last asked."""
+        return self._crew.workers()
+
+    async def status(self) -> tuple[WorkerStatus, ...]:
+        """Return how each worker is, having asked the broker what is pending."""
+        return await self._crew.status()
+
+    async def pending(self) -> bool:
+        """Return whether there is something to do. Raises: AccessDenied, Unavailable."""
+        return await self._crew.pending()
+
+    def embedding(self) -> EmbeddingState:
+        """Return how the model is, with what was pending when that was last asked."""
+        pending = self._crew.waiting(self._embedder) if self._embedder is not None else None
+        return msgspec.structs.replace(self.host.state(), pending=pending)
 
 
 @asynccontextmanager
 async def open_services(
-    link: Link, *, limits: Limits, clock: Clock, replicas: int = 1, crew_limits: CrewLimits | None = None
-) -> AsyncGenerator[Crew, None]:
+    link: Link,
+    *,
+    limits: Limits,
+    clock: Clock,
+    replicas: int = 1,
+    crew_limits: CrewLimits | None = None,
+    embed: EmbedSettings = NO_MODEL,
+) -> AsyncGenerator[Services, None]:
     """Run all workers over an operator's link for as long as the context lasts; leaving it drains them.
 
-    Entering does not wait for the broker. Buckets that exist are brought up to what the server can do.
+    Entering does not wait for the broker, nor for the model. Buckets that exist are brought up to what the server can do.
     """
-    buckets = KvBuckets(link, replicas=replicas)
-    feed = KvFeed(link)
-    workers = (ExpireWorker(buckets, feed, Streams(link), limits, clock),)
-    crew = Crew(link, buckets, feed, workers, clock=clock, limits=crew_limits)
+    buckets, feed, streams, host = KvBuckets(link, replicas=replicas), KvFeed(link), Streams(link), ModelHost(embed)
+    workers: list[Worker] = [ExpireWorker(buckets, feed, streams, limits, clock)]
+    embedder: str | None = None
+    if host.name is not None:
+        workers.append(EmbedWorker(host, host.name, streams, limits, clock))
+        embedder = workers[-1].name
+    async with host.running(), _crew(link, buckets, feed, workers, clock, crew_limits) as crew:
+        yield Services(crew, host, embedder)
+
+
+@asynccontextmanager
+async def _crew(
+    link: Link,
+    buckets: KvBuckets,
+    feed: KvFeed,
+    workers: Sequence[Worker],
+    clock: Clock,
+    limits: CrewLimits | None,
+) -> AsyncGenerator[Crew, None]:
+    crew = Crew(link, buckets, feed, workers, clock=clock, limits=limits)
     async with crew.running():
         yield crew

@@ -45,10 +45,12 @@ def status(*, as_json: bool) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
     else:
         for name, value in msgspec.to_builtins(found).items():
-            if value not in (None, "") and name != "workers":
+            if value not in (None, "") and name not in ("workers", "embedding"):
                 click.echo(f"{name:12} {value}")
         for worker in found.workers or ():
             click.echo(f"{'worker':12} " + ", ".join(f"{key} {value}" for key, value in worker.items()))
+        if found.embedding is not None:
+            click.echo(f"{'embedding':12} " + ", ".join(f"{key} {value}" for key, value in found.embedding.items()))
     if not found.running:
         raise SystemExit(3)
 

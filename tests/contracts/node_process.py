@@ -28,6 +28,12 @@ class OneIdleWorker:
     def workers(self) -> Sequence[object]:
         return [{"name": "idle", "done": 0}]
 
+    async def status(self) -> Sequence[object]:
+        return self.workers()
+
+    def embedding(self) -> object | None:
+        return None
+
     async def pending(self) -> bool:
         return self._pending
 

@@ -44,6 +44,13 @@ class Trial:
         self.attended: list[str] = []
         self._does = does
 
+    @property
+    def able(self) -> bool:
+        return True
+
+    async def ready(self) -> None:
+        return
+
     def serves(self, bucket: str) -> bool:
         return bucket != SYSTEM_BUCKET
 

@@ -56,6 +56,13 @@ class CopyWorker:
     name = "copy"
     queue = JobQueue(name="copy", filters=("shared.*.m.*",), slots=4, ack_wait_s=2)
 
+    @property
+    def able(self) -> bool:
+        return True
+
+    async def ready(self) -> None:
+        return
+
     def serves(self, bucket: str) -> bool:
         return True
 

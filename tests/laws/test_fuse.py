@@ -68,7 +68,7 @@ def test_what_is_lent_is_the_sum_over_all_neighbours(words: dict[int, float], ap
 @given(st.text(max_size=3_000), st.text(max_size=300))
 def test_the_longer_the_question_the_less_the_words_count(text: str, more: str) -> None:
     shorter, longer = words_share(Signals(text=text)), words_share(Signals(text=text + more))
-    assert 0.2 < longer <= shorter <= 0.5
+    assert 0.2 < longer <= shorter <= 0.55
 
 
 def test_a_short_question_asks_for_its_words_and_a_long_text_for_its_meaning() -> None:

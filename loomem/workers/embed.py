@@ -1,0 +1,186 @@
+"""The embedding worker: every memory gets exactly one vector per model, and no vector outlives its memory.
+
+A job is any change of a memory or of a vector of this model; what is done is always the same (`settle`): look at the
+vector, then at the memory, and make the first what the second asks for. So a job may come twice, late, or for something
+that has changed since, and a vector without its memory is itself the job that removes it: written by a worker that was
+overtaken by a deletion and then killed, it is found when it is delivered.
+
+The order of the two looks is what makes it safe. Whoever made the vector that is seen knew the memory no later than it is
+seen now, so a newer vector is never replaced by an older one; and what appears after the look makes the compare-and-set
+fail. Removing is bounded by the same order: only revisions up to what was seen, so the vector of a memory that came back
+meanwhile stays.
+
+- Unchanged text: the hash says so, and nothing is written.
+- A memory that is gone, or deleted and kept for a while, has no vectors, of whatever model. They go without markers: who
+  follows the bucket hears of the memory.
+- A vector expires with its memory. If only the vector does (the memory was given a longer life), that is a job too.
+- A text that the model refuses is given up at once, with the reason in the failure record (kind `x`) beside its memory:
+  that record is the dead letter. It is found by its words.
+- Another model is another durable consumer, and embeds everything again. Vectors of the former stay until their memory
+  goes, because another host may still ask for them; nobody's search meets them (`loomem.core.vector`).
+
+Deliberately absent: the model (`loomem.embed`), the text (`loomem.core.vector`), retries (`duty`).
+"""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import msgspec
+
+from identity.errors import Conflict, Corrupt, Unavailable
+from identity.keys import SYSTEM_BUCKET, Key, Kind, escape_token, parse_key
+from identity.ports import Bucket, Clock, Entry, Marker, Put
+from loomem.core.embedding import Refused
+from loomem.core.limits import Limits
+from loomem.core.plan import server_ttl_s
+from loomem.core.record import Memory
+from loomem.core.record import decode as decode_memory
+from loomem.core.times import millis
+from loomem.core.vector import Stored, content_hash, decode, encode, text_of
+from loomem.embed.host import ModelHost
+from loomem.nats.pull import Job, JobQueue
+from loomem.nats.streams import Streams
+from loomem.workers.duty import Hopeless
+from loomem.workers.status import Tally
+
+ACK_WAIT_S = 30.0
+"""Silence after which a job is another's; a text that is being embedded is heard from."""
+TRIES = 5
+"""Of a vector that somebody else was quicker with; then the job is put off."""
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A vector and its memory as they were seen, in this order."""
+
+    vector: Entry | Marker | None
+    memory: Entry | Marker | None
+
+    @property
+    def until(self) -> int:
+        """The first revision of which these looks say nothing."""
+        return max((held.revision for held in (self.vector, self.memory) if held is not None), default=0) + 1
+
+
+class EmbedWorker:
+    """One for all buckets of a crew; the name of its model is part of its own."""
+
+    def __init__(self, host: ModelHost, model: str, streams: Streams, limits: Limits, clock: Clock) -> None:
+        token = escape_token(model)
+        self.name = f"embed-{token}"
+        self.queue = JobQueue(
+            name=self.name,
+            filters=(f"*.*.{Kind.MEMORY}.*", f"*.*.{Kind.VECTOR}.*.{token}"),
+            slots=16,
+            max_ack_pending=256,
+            ack_wait_s=ACK_WAIT_S,
+            headers_only=True,
+        )
+        self._host = host
+        self._model = model
+        self._streams = streams
+        self._limits = limits
+        self._clock = clock
+
+    @property
+    def able(self) -> bool:
+        return self._host.able
+
+    async def ready(self) -> None:
+        await self._host.ready()
+
+    def serves(self, bucket: str) -> bool:
+        return bucket != SYSTEM_BUCKET
+
+    async def handle(self, bucket: Bucket, job: Job) -> None:
+        """Make the vector of this memory what it has to be.
+
+        Raises: Hopeless (the model refuses the text), Unavailable.
+        """
+        key = parse_key(job.change.key)
+        if key is None:
+            return
+        for _ in range(TRIES):
+            if await self._settle(bucket, key, job):
+                return
+        raise Unavailable("the memory changes faster than it can be embedded")
+
+    async def attend(self, bucket: Bucket, tally: Tally) -> None:
+        """Remove vectors whose memory left no trace, once: what was removed while no worker ran for longer than traces stay.
+
+        Raises: NotFound, AccessDenied, Unavailable.
+        """
+        vectors, until = await self._streams.held(bucket.name, f"*.*.{Kind.VECTOR}.>")
+        if not vectors:
+            return
+        memories, _ = await self._streams.held(bucket.name, f"*.*.{Kind.MEMORY}.*")
+        owners = {key for path in vectors if (key := parse_key(path)) is not None}
+        lost = {key.vectors for key in owners if key.beside(Kind.MEMORY) not in memories}
+        for pattern in sorted(lost):
+            await self._streams.purge(bucket.name, pattern, until + 1)
+        if lost:
+            tally.did(self._clock.now(), len(lost))
+
+    async def _settle(self, bucket: Bucket, key: Key, job: Job) -> bool:
+        """Return whether all is as it has to be; False = somebody else changed it meanwhile, look again."""
+        seen = await self._look(bucket, key, job)
+        memory = None
+        if isinstance(seen.memory, Entry):
+            try:
+                memory = decode_memory(seen.memory.value)
+            except Corrupt:
+                return True  # shown by the views; nobody embeds, or takes away, what nobody understands
+        if memory is None or memory.deleted_at is not None:
+            await self._streams.purge(bucket.name, key.vectors, seen.until)
+            return True
+        text = text_of(memory)
+        if self._is_made_of(seen.vector, content_hash(text)):
+            return True
+        try:
+            values = await self._host.passage(text, alone=job.deliveries > 1)
+        except Refused as error:
+            # What stands there was made of another text.
+            await self._streams.purge(bucket.name, key.vector(self._model), seen.until)
+            raise Hopeless(error.message) from error
+        stored = Stored.of(model=self._model, hash=content_hash(text), values=values)
+        return await self._write(bucket, key, seen, memory, encode(stored))
+
+    async def _look(self, bucket: Bucket, key: Key, job: Job) -> Seen:
+        vector = await bucket.get(key.vector(self._model))
+        known = job.change.revision if key.kind is Kind.MEMORY else 0
+        memory = await bucket.get(key.beside(Kind.MEMORY), at_least=max(known, source_of(vector)))
+        return Seen(vector, memory)
+
+    def _is_made_of(self, vector: Entry | Marker | None, hash: bytes) -> bool:
+        if not isinstance(vector, Entry):
+            return False
+        try:
+            stored = decode(vector.value)
+        except Corrupt:
+            return False
+        return stored.hash == hash and stored.model == self._model
+
+    async def _write(self, bucket: Bucket, key: Key, seen: Seen, memory: Memory, value: bytes) -> bool:
+        assert seen.memory is not None  # noqa: S101 - there is a memory
+        put = Put(
+            key=key.vector(self._model),
+            value=value,
+            expected=seen.vector.revision if isinstance(seen.vector, Entry) else 0,
+            op=f"{_MADE_OF} {seen.memory.revision} {uuid4()}",
+            ttl_s=server_ttl_s(memory, millis(self._clock.now()), self._limits),
+        )
+        try:
+            await bucket.write(put)
+        except Conflict:
+            return False
+        return True
+
+
+_MADE_OF = "vector-of"
+
+
+def source_of(vector: Entry | Marker | None) -> int:
+    """Return the revision of the memory that a vector was made of, as its operation says; 0 = it does not."""
+    words = (vector.op or "").split() if isinstance(vector, Entry) else []
+    known = len(words) == 3 and words[0] == _MADE_OF and words[1].isascii() and words[1].isdigit()
+    return int(words[1]) if known else 0
