@@ -100,6 +100,11 @@ class Broker:
         """Whether the embedded broker, when it is not there, is on its way: nobody has failed to start it, again or at first."""
         return self.embedded and self.node_error is None
 
+    @property
+    def node_id(self) -> str | None:
+        """Name of this machine's node; None while none is known."""
+        return self.node.node_id if self.node is not None else None
+
     async def endpoint(self) -> Endpoint:
         """Return where to connect; starts the embedded broker when it is not there.
 

@@ -20,10 +20,12 @@ from identity.ports import Clock
 from identity.registry import IdentitySpec, load
 from loomem.core.row import Row
 from loomem.core.times import millis
+from loomem.embed.settings import Adapter
 from loomem.engine import Engine
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
+from loomem.node.embedding import NodeAsker
 from loomem.search import Search
 from loomem.store.files import Files
 from loomem.views.feedback import Feedback
@@ -64,7 +66,7 @@ class Parts:
             Projection(
                 KvFeed(self.link), buckets, self.caller, views=lambda _: {Kind.FEEDBACK: feedback}, warm=warm
             ) as projection,
-            Words(projection) as words,
+            Words(projection, warm) as words,
         ):
             self._projection = projection
             threads = Threads()
@@ -88,8 +90,15 @@ class Parts:
                     threads=threads.turn,
                     successions=projection.records.chains,
                     ratings=self._worth(feedback),
+                    asker=self._asker(),
                 ),
             )
+
+    def _asker(self) -> NodeAsker | None:
+        """Return who embeds queries; None when there is to be no model."""
+        if self.settings.embed.adapter is Adapter.NONE:
+            return None
+        return NodeAsker(self.link, lambda: self.broker.node_id, query_chars=self.settings.embed.query_chars)
 
     def _worth(self, feedback: Feedback) -> Callable[[Row], float]:
         """Return what gives the factor of what was rated of a row."""

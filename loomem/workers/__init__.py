@@ -6,13 +6,14 @@
     status    how the workers are
     expire    the expiry worker: erase, evict, end interrupted moves
     upkeep    what it removes, as a pure plan
+    embed     the embedding worker: one vector for each memory and model, none without its memory
     services  all of it put together, for a node
 
 A job is a memory in a certain state, never a message of its own: the durable consumer on a bucket's stream
 (`loomem.nats.pull`) is the queue. So what is stored is queued, and a crash in between cannot exist.
 
 Deliberately absent: any store of its own; leader election (crews share consumers, and what all of them do is made to
-happen once by compare-and-set); embedding, extraction and dreaming, which will be workers beside `expire`.
+happen once by compare-and-set); extraction and dreaming, which will be workers beside these; the model (`loomem.embed`).
 """
 
 from loomem.workers.crew import Crew, CrewLimits

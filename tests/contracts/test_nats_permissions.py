@@ -15,10 +15,12 @@ from identity.keys import GLOBAL_BUCKET, Kind, Root, Space, project_bucket, user
 from identity.ports import CaughtUp, Entry, Event, Put
 from identity.registry import IdentitySpec, load
 from identity.visibility import Scope, may_change, sight_of, sights, space_for
+from loomem.core.embedding import Embedded, EmbeddingState, Readiness
 from loomem.nats.endpoint import Endpoint
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
+from loomem.node.embedding import NodeAsker, answering
 from pattern.testing.guarded import Credentials, GuardedBroker
 from pattern.testing.server import NatsServer
 
@@ -226,3 +228,27 @@ async def test_nobody_hears_the_answers_that_others_get(links: dict[str, Link]) 
 async def test_another_users_personal_space_is_in_another_bucket() -> None:
     assert user_bucket(UserId("u")) != user_bucket(A.user_id)
     assert Space(user_bucket(A.user_id), Root.PERSONAL, "user") == space_for(A, Scope.PERSONAL)
+
+
+@pytest.mark.requirement("embed-query")
+async def test_an_agent_asks_for_vectors_and_hears_no_query_of_others(
+    broker: GuardedBroker, links: dict[str, Link]
+) -> None:
+    class Model:
+        async def query(self, text: str) -> Embedded:
+            return Embedded("model", text.encode())
+
+        def state(self) -> EmbeddingState:
+            return EmbeddingState(state=Readiness.READY, model="model")
+
+    async def overhear(_message: object) -> None:
+        raise AssertionError("heard what another asks")
+
+    asker = NodeAsker(links["A"], lambda: "node1", query_chars=100)
+    async with (
+        answering(broker.operator, "node1", Model()),
+        links["B"].subscribe("pattern.node.*.embed", overhear),
+        links["B"].subscribe("pattern.node.>", overhear),
+    ):
+        assert await asker.query("where I live") == Embedded("model", b"where I live")
+        await links["B"].request("$JS.API.INFO")  # what it was sent before has come by now
