@@ -11,15 +11,12 @@ import hashlib
 import os
 import pwd
 import socket
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from identity.agent import Caller
-from identity.keys import Kind
 from identity.ports import Clock
 from identity.registry import IdentitySpec, load
-from loomem.core.row import Row
-from loomem.core.times import millis
 from loomem.embed.settings import Adapter
 from loomem.engine import Engine
 from loomem.nats.follow import KvFeed
@@ -28,11 +25,9 @@ from loomem.nats.topology import KvBuckets
 from loomem.node.embedding import NodeAsker
 from loomem.search import Search
 from loomem.store.files import Files
-from loomem.views.feedback import Feedback
 from loomem.views.projection import Projection
-from loomem.views.threads import Threads
+from loomem.views.together import views_of
 from loomem.views.warm import WarmStart
-from loomem.views.words import Words
 from pattern.clock import RandomIds
 from pattern.node import CONNECT_S, Broker
 from pattern.settings import Settings
@@ -60,21 +55,15 @@ class Parts:
         await self.link.ready(CONNECT_S)
         buckets = KvBuckets(self.link, replicas=settings.replicas)
         self.caller = await load(buckets, identity_spec(settings))
-        feedback = Feedback()
         async with (
             warm_start(settings, self.caller, self.clock) as warm,
-            Projection(
-                KvFeed(self.link), buckets, self.caller, views=lambda _: {Kind.FEEDBACK: feedback}, warm=warm
-            ) as projection,
-            Words(projection, warm) as words,
+            views_of(KvFeed(self.link), buckets, self.caller, warm=warm) as views,
         ):
-            self._projection = projection
-            threads = Threads()
-            projection.records.watch(threads)
+            self._projection = views.projection
             yield Engine(
                 caller=self.caller,
                 buckets=buckets,
-                projection=projection,
+                projection=views.projection,
                 limits=settings.limits,
                 clock=self.clock,
                 ids=RandomIds(),
@@ -82,35 +71,19 @@ class Parts:
                 zone=settings.timezone,
                 files=Files((settings.files_dir,)),
                 search=Search(
-                    projection=projection,
-                    words=words,
+                    views=views,
                     clock=self.clock,
                     settings=settings.search,
                     zone=settings.timezone,
-                    threads=threads.turn,
-                    successions=projection.records.chains,
-                    ratings=self._worth(feedback),
                     asker=self._asker(),
                 ),
             )
 
     def _asker(self) -> NodeAsker | None:
-        """Return who embeds queries; None when there is to be no model."""
-        if self.settings.embed.adapter is Adapter.NONE:
+        """Return who embeds queries; None when there is to be no model, or no node that has it."""
+        if self.settings.embed.adapter is Adapter.NONE or not self.settings.node:
             return None
         return NodeAsker(self.link, lambda: self.broker.node_id, query_chars=self.settings.embed.query_chars)
-
-    def _worth(self, feedback: Feedback) -> Callable[[Row], float]:
-        """Return what gives the factor of what was rated of a row."""
-        weights = self.settings.search.weights
-
-        def worth(row: Row) -> float:
-            rating = feedback.of(row)
-            if rating.n == 0:
-                return 1.0
-            return rating.factor(millis(self.clock.now()), most=weights.feedback, harm=weights.harmful)
-
-        return worth
 
     async def loaded(self) -> None:
         """Return when the views hold what the buckets held at the start. Raises: Unavailable."""
