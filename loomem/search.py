@@ -213,11 +213,7 @@ class Search:
             group.create_task(settle())
             if self._asker is not None and text.strip():
                 group.create_task(embed(self._asker))
-        if (
-            embedded is not None
-            and self._meaning is not None
-            and (lacking := self._meaning.lacking(embedded)) is not None
-        ):
+        if embedded is not None and (lacking := self._vectors.lacking(embedded)) is not None:
             degraded.append(f"meaning: {lacking}")
         return embedded
 
