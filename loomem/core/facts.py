@@ -68,6 +68,7 @@ class FactSettings(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: dict[str, str] = {}
     """Ids of the user's streams by the aliases they are called by."""
     pii: PiiSettings = PiiSettings()
+    """Which personal data is taken out of what is stored."""
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
