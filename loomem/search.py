@@ -27,7 +27,7 @@ from loomem.core.search.collapse import capped, collapse
 from loomem.core.search.fuse import Fused, Hit, Signals, fuse
 from loomem.core.search.question import Question
 from loomem.core.search.settings import SearchSettings
-from loomem.core.search.weigh import Factor, Ratings, Span, Weighing
+from loomem.core.search.weigh import Factor, Span, Weighing
 from loomem.core.search.when import mentioned
 from loomem.core.times import millis
 from loomem.found import shown, within_budget
@@ -74,7 +74,6 @@ class Search:
         settings: SearchSettings,
         zone: tzinfo,
         asker: Asker | None = None,
-        ratings: Ratings | None = None,
     ) -> None:
         self.settings = settings
         self.zone = zone
@@ -84,7 +83,7 @@ class Search:
         self._vectors = views.vectors
         self._threads = views.threads.turn
         self._asker = asker
-        self._ratings = ratings
+        self._feedback = views.feedback
         self._chains = views.projection.records.chains
 
     async def answer(self, question: Question) -> Found:
@@ -214,11 +213,7 @@ class Search:
             group.create_task(settle())
             if self._asker is not None and text.strip():
                 group.create_task(embed(self._asker))
-        if (
-            embedded is not None
-            and self._meaning is not None
-            and (lacking := self._meaning.lacking(embedded)) is not None
-        ):
+        if embedded is not None and (lacking := self._vectors.lacking(embedded)) is not None:
             degraded.append(f"meaning: {lacking}")
         return embedded
 
@@ -236,12 +231,18 @@ class Search:
                 return shown[:pool], len(hits) < limit and len(shown) <= pool
             limit = min(4 * limit, POOL_LIMIT)
 
+    def _worth(self, row: Row) -> float:
+        rating, weights = self._feedback.of(row), self.settings.weights
+        if rating.n == 0:
+            return 1.0
+        return rating.factor(millis(self.clock.now()), most=weights.feedback, harm=weights.harmful)
+
     def _weighed(self, text: str, fused: Sequence[Fused]) -> list[Scored]:
         now = self.clock.now()
         spans = [
             Span(millis(one.when.start), millis(one.when.end)) for one in mentioned(text, now.astimezone(self.zone))
         ]
-        weighing = Weighing(now_ms=millis(now), settings=self.settings, spans=spans, ratings=self._ratings)
+        weighing = Weighing(now_ms=millis(now), settings=self.settings, spans=spans, ratings=self._worth)
         found: list[Scored] = []
         for one in fused:
             row = self._projection.records.row(one.number)

@@ -10,6 +10,7 @@ import msgspec
 from identity.agent import Caller
 from identity.keys import Kind
 from identity.ports import Buckets, Feed
+from loomem.views.feedback import Feedback
 from loomem.views.kinds import View
 from loomem.views.projection import PATIENCE_S, Projection
 from loomem.views.records import Records
@@ -26,6 +27,7 @@ class Views(msgspec.Struct, frozen=True, kw_only=True):
     words: Words
     vectors: Vectors
     threads: Threads
+    feedback: Feedback
 
 
 @asynccontextmanager
@@ -39,14 +41,15 @@ async def views_of(
 ) -> AsyncGenerator[Views]:
     """Keep the views of a caller up to date behind the body."""
     made: list[Vectors] = []
+    feedback = Feedback()
 
     def others(records: Records) -> Mapping[Kind, View]:
         made.append(Vectors(records))
-        return {Kind.VECTOR: made[0]}
+        return {Kind.VECTOR: made[0], Kind.FEEDBACK: feedback}
 
     projection = Projection(feed, buckets, caller, views=others, patience_s=patience_s, warm=warm)
     [vectors] = made
     threads = Threads()
     projection.records.watch(threads)
     async with vectors, projection, Words(projection, warm) as words:
-        yield Views(projection=projection, words=words, vectors=vectors, threads=threads)
+        yield Views(projection=projection, words=words, vectors=vectors, threads=threads, feedback=feedback)
