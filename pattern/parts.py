@@ -59,7 +59,7 @@ class Parts:
         async with (
             warm_start(settings, self.caller, self.clock) as warm,
             Projection(KvFeed(self.link), buckets, self.caller, warm=warm) as projection,
-            Words(projection) as words,
+            Words(projection, warm) as words,
         ):
             self._projection = projection
             threads = Threads()

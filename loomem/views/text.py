@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import msgspec
 import tantivy
@@ -27,6 +27,8 @@ PAUSE_S = 0.004
 """How long the first change of a burst waits for the others."""
 BATCH_LIMIT = 5_000
 """Changes in one commit."""
+ASK_FROM = 200
+"""Texts of one commit from which on it is asked whether they are known."""
 HEAP_BYTES = 15_000_000
 """Of the writer, the least tantivy takes. More gives fewer segments, not speed."""
 WORD_WEIGHT = 0.4
@@ -61,16 +63,40 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """The last commit."""
 
 
+Source = tuple[str, int]
+"""By which a text is known beyond this process, and its revision."""
+
+
+class Analysed(Protocol):
+    """Texts that were taken apart before, by this process or another. Asked and told in the thread that commits."""
+
+    def known(self, sources: Sequence[Source]) -> Mapping[Source, Terms]:
+        """Return the terms of those that are known."""
+        ...
+
+    def learn(self, terms: Mapping[Source, Terms]) -> None:
+        """Remember the terms of some."""
+        ...
+
+
 class _Text(msgspec.Struct, frozen=True):
     place: str
     text: str
+    source: Source | None
 
 
 class Text:
     """The words of the texts that were put, while the context is open."""
 
-    def __init__(self, *, pause_s: float = PAUSE_S, after: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Begin to index when `after` returns; what is put until then waits."""
+    def __init__(
+        self,
+        *,
+        pause_s: float = PAUSE_S,
+        after: Callable[[], Awaitable[None]] | None = None,
+        analysed: Analysed | None = None,
+    ) -> None:
+        """Begin to index when `after` returns; what is put until then waits. `analysed` spares taking known texts apart."""
+        self._analysed = analysed
         self._pause_s = pause_s
         self._after = after
         self._schema = _schema()
@@ -113,9 +139,12 @@ class Text:
 
     # --- feeding ---
 
-    def put(self, ident: int, place: str, text: str) -> int:
-        """Hold a text under a number, in the stead of what the number held; return the mark to `wait` for."""
-        self._pending[ident] = _Text(place, text)
+    def put(self, ident: int, place: str, text: str, source: Source | None = None) -> int:
+        """Hold a text under a number, in the stead of what the number held; return the mark to `wait` for.
+
+        `source` is by which other processes know this text.
+        """
+        self._pending[ident] = _Text(place, text, source)
         self._gone.discard(ident)
         return self._take()
 
@@ -255,10 +284,16 @@ class Text:
     def _commit(self, changes: Sequence[tuple[int, _Text | None]]) -> None:
         began = time.perf_counter()
         counts: dict[Language, int] = {}
+        known = self._known(changes)
+        learnt: dict[Source, Terms] = {}
         for ident, text in changes:
             self._writer.delete_documents_by_term(_IDENT, ident)
             if text is not None:
-                terms = self._reading.document(text.text)
+                terms = None if text.source is None else known.get(text.source)
+                if terms is None:
+                    terms = self._reading.document(text.text)
+                    if text.source is not None:
+                        learnt[text.source] = terms
                 self._writer.add_document(_document(ident, text.place, terms))
                 for language in terms.languages:
                     counts[language] = counts.get(language, 0) + 1
@@ -267,7 +302,15 @@ class Text:
         self._searcher = self._index.searcher()
         for language, count in counts.items():
             self._languages[language] = self._languages.get(language, 0) + count
+        if self._analysed is not None and learnt:
+            self._analysed.learn(learnt)
         self._commit_s = time.perf_counter() - began
+
+    def _known(self, changes: Sequence[tuple[int, _Text | None]]) -> Mapping[Source, Terms]:
+        """Return what is known of many texts; a few are taken apart sooner than asked for."""
+        if self._analysed is None or len(changes) < ASK_FROM:
+            return {}
+        return self._analysed.known([text.source for _, text in changes if text is not None and text.source])
 
     def _wake(self) -> None:
         for mark, future in self._waiting:

@@ -25,11 +25,15 @@ import msgspec
 
 from identity.ports import Bookmark, Clock, Entry, Marker, Reason, Witness
 from identity.visibility import Sight
+from loomem.core import analyse
+from loomem.core.analyse import Language, Terms
+from loomem.views.text import Source
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-FORMAT = 1
+FORMAT = 1_000 + analyse.VERSION
+"""Of the file; terms of another analyser are of no use."""
 LEAST = 2_000
 """Changes that a caller is told before they are worth a copy."""
 EVERY_S = 5.0
@@ -43,6 +47,8 @@ GAP_LIFE_S = 30 * 86_400
 """As long as tombstones live, and longer than any other marker."""
 WITNESSES = 8
 """Changes by which a store is recognised."""
+KNOWN_S = 30.0
+"""How long the terms of one commit may take to be read."""
 HEARD_S = 3_600
 """A bookmark is renewed after so long even when nothing was told."""
 
@@ -52,6 +58,9 @@ CREATE TABLE IF NOT EXISTS entries (
   PRIMARY KEY (sight, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS bookmarks (
   sight TEXT PRIMARY KEY, epoch TEXT NOT NULL, revision INTEGER NOT NULL, heard REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS terms (
+  address TEXT PRIMARY KEY, revision INTEGER NOT NULL, words TEXT NOT NULL, stems TEXT NOT NULL, languages TEXT NOT NULL)
+  WITHOUT ROWID;
 """
 _PUT = """
 INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)
@@ -98,6 +107,7 @@ class WarmStart:
         self._batches: dict[str, _Batch] = {}
         self._epochs: dict[str, str] = {}
         self._marked: dict[str, Bookmark] = {}
+        self._learnt: dict[Source, Terms] = {}
         self._worthwhile = False
         self._backlog = 0
         self._full = asyncio.Event()
@@ -126,6 +136,23 @@ class WarmStart:
         if not self._given_up:
             self._batches[_name(sight)] = _Batch({}, starts_over=True)
 
+    # --- texts that were taken apart (`views.text.Analysed`) ---
+
+    def known(self, sources: Sequence[Source]) -> Mapping[Source, Terms]:
+        """Return the terms of texts that this or an earlier process took apart. Blocks: for threads alone."""
+        if self._given_up or not self._path.exists():
+            return {}
+        try:
+            return self._thread.submit(self._known, sources).result(KNOWN_S)
+        except (sqlite3.Error, OSError, ValueError, RuntimeError, TimeoutError) as error:
+            log.warning("event=terms_not_read reason=%r", type(error).__name__)
+            return {}
+
+    def learn(self, terms: Mapping[Source, Terms]) -> None:
+        """Remember the terms of texts until they are written."""
+        if not self._given_up and len(self._learnt) < BACKLOG_LIMIT:
+            self._learnt.update(terms)
+
     # --- writing ---
 
     async def keep(self, bookmarks: Callable[[], Mapping[Sight, Bookmark]]) -> None:
@@ -149,8 +176,9 @@ class WarmStart:
         batches, self._batches, self._backlog = self._batches, {}, 0
         marks = {_name(sight): bookmark for sight, bookmark in bookmarks.items()}
         marks = {name: mark for name, mark in marks.items() if name in batches or self._is_stale(name, mark)}
-        if marks or batches:
-            await self._in_thread(lambda: self._write(batches, marks))
+        learnt, self._learnt = self._learnt, {}
+        if marks or batches or learnt:
+            await self._in_thread(lambda: self._write(batches, marks, learnt))
             self._marked |= marks
 
     async def close(self) -> None:
@@ -190,6 +218,7 @@ class WarmStart:
         log.warning("event=warm_start_given_up reason=%r", reason)
         self._given_up = True
         self._batches.clear()
+        self._learnt.clear()
 
     def _close(self) -> None:
         if self._held is not None:
@@ -242,13 +271,31 @@ class WarmStart:
         self._marked[name] = bookmark = Bookmark(revision=revision, heard=heard, witnesses=_witnesses(changes))
         return Told(changes, bookmark)
 
-    def _write(self, batches: Mapping[str, _Batch], marks: Mapping[str, Bookmark]) -> None:
+    def _known(self, sources: Sequence[Source]) -> dict[Source, Terms]:
+        found: dict[Source, Terms] = {}
+        with closing(self._connection().cursor()) as cursor:
+            for address, revision in sources:
+                row = cursor.execute(
+                    "SELECT words, stems, languages FROM terms WHERE address = ? AND revision = ?", (address, revision)
+                ).fetchone()
+                if row is not None:
+                    languages = tuple(Language(language) for language in row[2].split())
+                    found[address, revision] = Terms(row[0], row[1], languages)
+        return found
+
+    def _write(
+        self, batches: Mapping[str, _Batch], marks: Mapping[str, Bookmark], learnt: Mapping[Source, Terms]
+    ) -> None:
         connection = self._connection()
         with closing(connection.cursor()) as cursor:
             cursor.execute("BEGIN IMMEDIATE")
             try:
                 for name in {*batches, *marks}:
                     self._write_sight(cursor, name, batches.get(name), marks.get(name))
+                cursor.executemany(
+                    "INSERT OR REPLACE INTO terms VALUES (?, ?, ?, ?, ?)",
+                    [(*source, each.words, each.stems, " ".join(each.languages)) for source, each in learnt.items()],
+                )
                 oldest = self._oldest_gap()
                 cursor.execute("DELETE FROM entries WHERE value IS NULL AND at < ?", (oldest,))
             except BaseException:
@@ -261,6 +308,7 @@ class WarmStart:
         if known is None or (batch is not None and batch.starts_over):
             self._epochs[name] = secrets.token_hex(8)
             cursor.execute("DELETE FROM entries WHERE sight = ?", (name,))
+            cursor.execute("DELETE FROM terms WHERE address GLOB ?", (f"{name.removesuffix('>')}*",))
             cursor.execute("DELETE FROM bookmarks WHERE sight = ?", (name,))
             cursor.execute("INSERT INTO bookmarks VALUES (?, ?, 0, 0)", (name, self._epochs[name]))
         else:
@@ -268,7 +316,12 @@ class WarmStart:
             if found is None or found[0] != known:
                 raise _Overtaken
         if batch is not None:
+            bucket = name.partition(" ")[0]
             cursor.executemany(_PUT, [_row(name, change) for change in batch.changes.values()])
+            cursor.executemany(
+                "DELETE FROM terms WHERE address = ? AND revision < ?",
+                [(f"{bucket} {change.key}", change.revision) for change in batch.changes.values()],
+            )
         if mark is not None:
             cursor.execute(_MARK, (name, self._epochs[name], mark.revision, mark.heard))
 

@@ -14,15 +14,16 @@ from loomem.core.row import Place, Row
 from loomem.core.search.fuse import Hit
 from loomem.core.vector import text_of
 from loomem.views.projection import Projection
-from loomem.views.text import Status, Text
+from loomem.views.text import Analysed, Status, Text
 
 
 class Words:
     """The words of the rows of a projection, while the context is open."""
 
-    def __init__(self, projection: Projection) -> None:
+    def __init__(self, projection: Projection, analysed: Analysed | None = None) -> None:
+        """Index the rows of a projection; `analysed` has the terms of texts that earlier processes took apart."""
         self._projection = projection
-        self._text = Text(after=projection.loaded)
+        self._text = Text(after=projection.loaded, analysed=analysed)
 
     async def __aenter__(self) -> Self:
         await self._text.__aenter__()
@@ -38,7 +39,8 @@ class Words:
     # --- feeding ---
 
     def put(self, row: Row) -> None:
-        self._text.put(row.number, token_of(row.place), text_of(row.memory))
+        source = (f"{row.place.bucket} {row.key}", row.revision)
+        self._text.put(row.number, token_of(row.place), text_of(row.memory), source)
 
     def drop(self, row: Row) -> None:
         self._text.remove(row.number)

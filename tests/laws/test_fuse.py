@@ -28,6 +28,7 @@ def order(words: dict[int, float], turns: dict[int, Turn], text: str = ASKED.tex
     return [one.number for one in fuse(Signals(text=text), hits(words), [], turns.get)]
 
 
+@pytest.mark.requirement("search-fuse.alone")
 @given(SCORES)
 def test_one_arm_alone_keeps_its_order(scores: dict[int, float]) -> None:
     found = hits(scores)
@@ -35,6 +36,7 @@ def test_one_arm_alone_keeps_its_order(scores: dict[int, float]) -> None:
         assert [scores[one.number] for one in joined] == pytest.approx(sorted(scores.values(), reverse=True))
 
 
+@pytest.mark.requirement("search-fuse.alone")
 @given(SCORES, SCORES, st.text(max_size=400))
 def test_every_hit_is_found_once_with_a_score_between_0_and_1(
     words: dict[int, float], meaning: dict[int, float], text: str
@@ -65,6 +67,7 @@ def test_what_is_lent_is_the_sum_over_all_neighbours(words: dict[int, float], ap
         assert lent == pytest.approx(0.6 * expected, abs=1e-9)
 
 
+@pytest.mark.requirement("search-fuse.length")
 @given(st.text(max_size=3_000), st.text(max_size=300))
 def test_the_longer_the_question_the_less_the_words_count(text: str, more: str) -> None:
     shorter, longer = words_share(Signals(text=text)), words_share(Signals(text=text + more))
@@ -77,9 +80,16 @@ def test_a_short_question_asks_for_its_words_and_a_long_text_for_its_meaning() -
     assert fuse(Signals(text="and then " * 90), words, meaning)[0].number == 2
 
 
+@pytest.mark.requirement("search-threads.lent")
 def test_a_turn_is_lent_by_its_neighbours_and_more_by_the_nearer() -> None:
     words = {3: 9.0, 4: 1.0, 8: 1.0, 30: 1.0}
     assert order(words, {number: turn(number) for number in words}) == [3, 4, 8, 30]
+
+
+def test_a_turn_that_is_its_whole_conversation_stands_as_any_memory() -> None:
+    alone = Turn(sitting=1, at=0, size=1, speaker="", letters=80, asks=False)
+    with_it, without = (fuse(ASKED, hits({3: 9.0, 4: 1.0}), [], threads) for threads in ({3: alone}.get, None))
+    assert [one.score for one in with_it] == [one.score for one in without]
 
 
 def test_a_neighbour_in_another_sitting_lends_nothing() -> None:
@@ -87,6 +97,7 @@ def test_a_neighbour_in_another_sitting_lends_nothing() -> None:
     assert [part.raw for part in joined[1].parts if part.arm == "thread"] == [0]
 
 
+@pytest.mark.requirement("search-threads.lent")
 @pytest.mark.parametrize("poor", [turn(4, letters=6), turn(4, letters=9_000), turn(4, asks=True)])
 def test_a_greeting_an_article_and_a_question_take_less_than_a_plain_turn(poor: Turn) -> None:
     assert order({3: 9.0, 2: 1.0, 4: 1.0}, {3: turn(3), 2: turn(2), 4: poor}) == [3, 2, 4]
@@ -108,6 +119,7 @@ SPEAKERS: Sequence[tuple[str, dict[int, Turn], list[int]]] = [
 ]
 
 
+@pytest.mark.requirement("search-threads.speaker")
 @pytest.mark.parametrize(("text", "turns", "expected"), SPEAKERS)
 def test_when_one_speaker_is_named_the_others_count_less(
     text: str, turns: dict[int, Turn], expected: list[int]

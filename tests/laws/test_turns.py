@@ -106,6 +106,7 @@ def test_the_speaker_s_name_is_not_what_is_said() -> None:
     assert (found.letters, found.asks, found.speaker) == (len("Where was it?"), True, "zoe")
 
 
+@pytest.mark.requirement("search-threads.order")
 @given(st.permutations(range(1, 13)), st.randoms(use_true_random=False))
 def test_turns_stand_in_their_order_however_they_came(order: list[int], chance: random.Random) -> None:
     threads = Threads()
@@ -124,6 +125,7 @@ def test_turns_stand_in_their_order_however_they_came(order: list[int], chance: 
     assert all(threads.turn(n) is None for n in gone)
 
 
+@pytest.mark.requirement("search-threads.days")
 def test_places_days_and_sessions_are_apart() -> None:
     threads = Threads()
     rows = [
@@ -139,6 +141,7 @@ def test_places_days_and_sessions_are_apart() -> None:
     assert len({turn.sitting for turn in turns if turn}) == len(rows)
 
 
+@pytest.mark.requirement("search-threads.order")
 def test_without_turns_the_order_is_that_of_making() -> None:
     threads = Threads()
     for number in (2, 1, 3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import sqlite3
 import tempfile
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 from identity.keys import Kind
 from identity.ports import Put, Reason, Remove
 from identity.visibility import Scope, Sight, space_for
+from loomem.core import analyse
+from loomem.core.analyse import Analyser, Language, Terms
 from loomem.core.limits import Limits
 from loomem.core.plan import Draft, created
 from loomem.core.record import CATEGORIES, encode
@@ -179,3 +182,55 @@ async def test_two_processes_of_one_caller_leave_one_copy_that_is_right(tmp_path
     await first.close()
     await second.close()
     assert await seen(broker, path) == await seen(broker, None)
+
+
+@pytest.mark.requirement("search-8.warm")
+async def test_texts_are_taken_apart_once(tmp_path: Path) -> None:
+    path, broker = tmp_path / "a.sqlite", MemoryBroker()
+    await write(broker, [Step(Scope.TEAM, ident, "running") for ident in IDS])
+    await seen(broker, path)
+    first = WarmStart(path, broker.clock, least=0)
+    terms = {
+        ("b agents.a.m.1", 3): Terms("running", "run", (Language.ENGLISH,)),
+        ("b agents.a.m.2", 4): Terms("", "", ()),
+    }
+    first.learn(terms)
+    await first.write({})
+    await first.close()
+    second = WarmStart(path, broker.clock, least=0)
+    asked = [*terms, ("b agents.a.m.1", 5)]
+    assert await asyncio.to_thread(second.known, asked) == terms
+    await second.close()
+
+
+@pytest.mark.requirement("search-8.warm")
+async def test_the_terms_of_what_is_erased_leave_the_copy_too(tmp_path: Path) -> None:
+    path, broker = tmp_path / "a.sqlite", MemoryBroker()
+    await write(broker, [Step(Scope.TEAM, "one", "x")])
+    await seen(broker, path)
+    team = space_for(ME, Scope.TEAM)
+    source = (f"{team.bucket} {team.key(Kind.MEMORY, 'one')}", 1)
+    warm = WarmStart(path, broker.clock, least=0)
+    warm.learn({source: Terms("secretword", "secretword", ())})
+    await warm.write({})
+    await warm.close()
+    assert b"secretword" in path.read_bytes()
+    await write(broker, [Step(Scope.TEAM, "one", None)])
+    await seen(broker, path)
+    assert b"secretword" not in path.read_bytes()
+
+
+def test_the_analyser_gives_what_the_version_of_its_terms_stands_for() -> None:
+    texts = [
+        "Running tests of `parseHTTPRequest` at 12:30",
+        "Zażółć gęślą jaźń",
+        "東京タワーに行った",
+        "wie die Häuser",
+        "สวัสดี",
+    ]
+    reading = Analyser()
+    said = "|".join(f"{each.words};{each.stems};{each.languages}" for each in map(reading.document, texts))
+    digest = hashlib.sha256(said.encode()).hexdigest()[:12]
+    assert (analyse.VERSION, digest) == (1, "0de3e30682b5"), (
+        "terms have changed: raise `analyse.VERSION`, then note the digest here"
+    )

@@ -427,7 +427,21 @@ search-families: What the remember family wrote memory_search finds, and the rev
 """,
 )
 
+JOINING: Final = _read(
+    "search: arms joined by measurement, conversations scored at two levels",
+    """
+search-fuse.alone: One arm alone, without conversations, keeps its order; what any arm found is found once, with a score in [0, 1].
+search-fuse.length: The longer a question, the less its words count beside its meaning.
+search-threads.lent: A turn is lent by the turns around it, the nearer the more; a greeting, an article and a question take less.
+search-threads.order: Turns stand in the order of their numbers, else as they were made, however they came; drops are seen at once.
+search-threads.days: What was said on another day, in another conversation or another space lends nothing.
+search-threads.speaker: When a question names one speaker, what that one said comes before what others said.
+search-bench: The quality bench reads any file of haystacks, and measures the product's own answers beside a plain BM25.
+""",
+)
+
 PARTS: Final = (
+    JOINING,
     WARM_START,
     HYGIENE,
     SEARCH,

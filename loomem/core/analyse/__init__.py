@@ -14,4 +14,7 @@ from loomem.core.analyse.documents import Analyser, Terms
 from loomem.core.analyse.languages import Language
 from loomem.core.analyse.queries import Term, TextQuery
 
+VERSION = 1
+"""Of the terms: whoever keeps terms throws away those of another version."""
+
 __all__ = ["Analyser", "Language", "Term", "Terms", "TextQuery"]
