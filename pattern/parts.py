@@ -86,8 +86,8 @@ class Parts:
             )
 
     def _asker(self) -> NodeAsker | None:
-        """Return who embeds queries; None when there is to be no model."""
-        if self.settings.embed.adapter is Adapter.NONE:
+        """Return who embeds queries; None when there is to be no model, or no node to hold it."""
+        if self.settings.embed.adapter is Adapter.NONE or not self.settings.node:
             return None
         return NodeAsker(self.link, lambda: self.broker.node_id, query_chars=self.settings.embed.query_chars)
 
