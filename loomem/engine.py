@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import tzinfo
 
+import msgspec
+
 from identity.agent import Caller
 from identity.errors import InvalidInput, Unavailable
 from identity.ports import Buckets, Clock, Feed, Ids, Progress
@@ -20,6 +22,7 @@ from loomem.core.facts import FactSettings
 from loomem.core.legacy import Source
 from loomem.core.limits import Limits
 from loomem.core.position import Position, parse_position
+from loomem.core.rating import clean_given
 from loomem.core.recall import RawQuery, clean_page, clean_query
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.question import RawQuestion, clean_question
@@ -40,6 +43,7 @@ from loomem.results import (
     Imported,
     ItemError,
     Migrated,
+    Rated,
     Recalled,
     Remembered,
     Restored,
@@ -48,7 +52,8 @@ from loomem.results import (
     Updated,
 )
 from loomem.search import Search
-from loomem.store import bulk, deletion, facts, history, intake, lifecycle, read, transfer
+from loomem.store import bulk, deletion, facts, feedback, history, intake, lifecycle, read, transfer
+from loomem.store.cleaning import Cleaning
 from loomem.store.files import Files
 from loomem.store.migrate import migrate
 from loomem.store.streams import stream_of
@@ -280,6 +285,38 @@ class Engine:
     async def deleted(self) -> DeletedMemories:
         """Return what can be restored, the last deleted first. Raises: Unavailable."""
         return await deletion.deleted(self._door)
+
+    async def feedback(
+        self,
+        *,
+        chunk_id: object,
+        usefulness: object = None,
+        harmful: object = None,
+        justification: object = None,
+        model_version: object = None,
+        prompt_version: object = None,
+        trajectory_id: object = None,
+        withdraw: object = None,
+    ) -> Rated:
+        """Rate a memory that the caller can see, or with `withdraw` take back all that the caller said of it.
+
+        Raises: InvalidInput, Conflict, Unavailable.
+        """
+        ident = check.clean_id(chunk_id, self.limits, field="chunk_id")
+        if check.clean_flag("withdraw", withdraw, default=False):
+            return await feedback.withdraw(self._door, ident)
+        raw = {
+            "usefulness": usefulness,
+            "harmful": harmful,
+            "justification": justification,
+            "model_version": model_version,
+            "prompt_version": prompt_version,
+            "trajectory_id": trajectory_id,
+        }
+        given = clean_given(raw, plan.text_of(self._door.now_ms))
+        cleaning = Cleaning(self._door, self._facts.pii)
+        given = msgspec.structs.replace(given, justification=cleaning.text(given.justification, field="justification"))
+        return await feedback.rate(self._door, ident, given)
 
     # --- files ---
 

@@ -136,6 +136,26 @@ class DeletedMemories(Result, frozen=True, kw_only=True):
     memories: list[DeletedMemory]
 
 
+class Rejected(Result, frozen=True, kw_only=True):
+    """A rating that was not taken."""
+
+    chunk_id: str = msgspec.field(name="chunk_id")
+    reason: str
+
+
+class Rated(Result, frozen=True, kw_only=True):
+    """What became of a rating; the sums are of all that this rater said of the memory."""
+
+    ok: bool
+    accepted: int
+    rejected: list[Rejected]
+    ratings: int | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    harmful: int | None = None
+    position: str | None = None
+
+
 class Version(Result, frozen=True, kw_only=True):
     """One version of a fact."""
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
-from typing import Protocol
 
 import msgspec
 
@@ -25,16 +24,15 @@ from loomem.core.position import format_position
 from loomem.core.row import Place, Row
 from loomem.core.search.admit import happened_within, was_valid
 from loomem.core.search.collapse import capped, collapse
-from loomem.core.search.fuse import Fused, Hit, Signals, Threads, fuse
+from loomem.core.search.fuse import Fused, Hit, Signals, fuse
 from loomem.core.search.question import Question
 from loomem.core.search.settings import SearchSettings
-from loomem.core.search.weigh import Factor, Ratings, Span, Weighing
+from loomem.core.search.weigh import Factor, Span, Weighing
 from loomem.core.search.when import mentioned
 from loomem.core.times import millis
 from loomem.found import shown, within_budget
 from loomem.results import Arm, Explained, Found, FoundRow
-from loomem.views.projection import Projection
-from loomem.views.words import Words
+from loomem.views.together import Views
 
 POOL = 500
 """Rows that each arm is asked for, at least."""
@@ -45,34 +43,6 @@ QUESTION_CHARS = 2_000
 """Of a question that are embedded."""
 
 Admit = Callable[[Row], bool]
-
-
-class Meaning(Protocol):
-    """An index of vectors."""
-
-    def search(self, question: Embedded, places: Collection[Place] | None, limit: int) -> list[Hit]:
-        """Return the rows in some places (None: in all) whose vectors are nearest, the nearest first."""
-        ...
-
-    def scores(self, question: Embedded, numbers: Collection[int]) -> list[Hit]:
-        """Return how near these rows are, as far as they have a vector of the question's model."""
-        ...
-
-    def lacking(self) -> str | None:
-        """Return what is missing of it, in words, if anything."""
-        ...
-
-
-class Successions(Protocol):
-    """What took whose place."""
-
-    def superseded_by(self, row: Row) -> str | None:
-        """Return the id of the memory that took a row's place, or None."""
-        ...
-
-    def valid_until(self, row: Row) -> int | None:
-        """Return until when a row held, in milliseconds since 1970, or None."""
-        ...
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -99,27 +69,22 @@ class Search:
     def __init__(
         self,
         *,
-        projection: Projection,
-        words: Words,
+        views: Views,
         clock: Clock,
         settings: SearchSettings,
         zone: tzinfo,
-        meaning: Meaning | None = None,
         asker: Asker | None = None,
-        threads: Threads | None = None,
-        ratings: Ratings | None = None,
-        successions: Successions | None = None,
     ) -> None:
         self.settings = settings
         self.zone = zone
         self.clock = clock
-        self._projection = projection
-        self._words = words
-        self._meaning = meaning
+        self._projection = views.projection
+        self._words = views.words
+        self._vectors = views.vectors
+        self._threads = views.threads.turn
         self._asker = asker
-        self._threads = threads
-        self._ratings = ratings
-        self._successions = successions
+        self._feedback = views.feedback
+        self._chains = views.projection.records.chains
 
     async def answer(self, question: Question) -> Found:
         """Return the rows that answer a question, each thing once, as many as were asked for."""
@@ -161,8 +126,8 @@ class Search:
         words, all_words = self._admitted(lambda limit: self._words.search(text, places, limit), admit, pool)
         meaning: list[Hit] = []
         all_meaning = True
-        if embedded is not None and self._meaning is not None:
-            near = self._meaning
+        if embedded is not None:
+            near = self._vectors
             meaning, all_meaning = self._admitted(lambda limit: near.search(embedded, places, limit), admit, pool)
             known = {hit.number for hit in meaning}
             missing = [hit.number for hit in words if hit.number not in known]
@@ -181,23 +146,21 @@ class Search:
 
     def _admit(self, question: Question) -> Admit:
         now_ms = millis(self.clock.now())
-        successions = self._successions
+        chains = self._chains
 
         def admit(row: Row) -> bool:
             if row.expired(now_ms):
                 return False
-            if successions is not None and not question.include_superseded and successions.superseded_by(row):
+            if not question.include_superseded and chains.is_superseded(row):
                 return False
-            if question.valid_at is not None:
-                until = None if successions is None else successions.valid_until(row)
-                if not was_valid(row.memory, until, question.valid_at):
-                    return False
+            at = question.valid_at
+            if at is not None and not was_valid(row.memory, chains.valid_until(row), at):
+                return False
             return question.after is None or happened_within(row, question.after, now_ms)
 
         return admit
 
     def _shown(self, one: Scored, same: list[str], *, explain: bool) -> FoundRow:
-        superseded_by = None if self._successions is None else self._successions.superseded_by(one.row)
         explained = None
         if explain:
             explained = Explained(
@@ -219,7 +182,7 @@ class Search:
             one.score,
             zone=self.zone,
             weights=self.settings.weights,
-            superseded_by=superseded_by,
+            superseded_by=self._chains.superseded_by(one.row),
             same=same,
             explained=explained,
         )
@@ -244,13 +207,13 @@ class Search:
             except TimeoutError:
                 degraded.append("meaning: the question was not embedded in time")
             except LoomError as error:
-                degraded.append(f"meaning: {error.message}")
+                degraded.append(f"meaning: {error.message.rstrip('.')}")
 
         async with asyncio.TaskGroup() as group:
             group.create_task(settle())
-            if self._asker is not None and self._meaning is not None and text.strip():
+            if self._asker is not None and text.strip():
                 group.create_task(embed(self._asker))
-        if embedded is not None and self._meaning is not None and (lacking := self._meaning.lacking()) is not None:
+        if embedded is not None and (lacking := self._vectors.lacking(embedded)) is not None:
             degraded.append(f"meaning: {lacking}")
         return embedded
 
@@ -268,12 +231,18 @@ class Search:
                 return shown[:pool], len(hits) < limit and len(shown) <= pool
             limit = min(4 * limit, POOL_LIMIT)
 
+    def _worth(self, row: Row) -> float:
+        rating, weights = self._feedback.of(row), self.settings.weights
+        if rating.n == 0:
+            return 1.0
+        return rating.factor(millis(self.clock.now()), most=weights.feedback, harm=weights.harmful)
+
     def _weighed(self, text: str, fused: Sequence[Fused]) -> list[Scored]:
         now = self.clock.now()
         spans = [
             Span(millis(one.when.start), millis(one.when.end)) for one in mentioned(text, now.astimezone(self.zone))
         ]
-        weighing = Weighing(now_ms=millis(now), settings=self.settings, spans=spans, ratings=self._ratings)
+        weighing = Weighing(now_ms=millis(now), settings=self.settings, spans=spans, ratings=self._worth)
         found: list[Scored] = []
         for one in fused:
             row = self._projection.records.row(one.number)

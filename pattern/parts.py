@@ -26,9 +26,8 @@ from loomem.node.embedding import NodeAsker
 from loomem.search import Search
 from loomem.store.files import Files
 from loomem.views.projection import Projection
-from loomem.views.threads import Threads
+from loomem.views.together import views_of
 from loomem.views.warm import WarmStart
-from loomem.views.words import Words
 from pattern.clock import RandomIds
 from pattern.node import CONNECT_S, Broker
 from pattern.settings import Settings
@@ -58,16 +57,13 @@ class Parts:
         self.caller = await load(buckets, identity_spec(settings))
         async with (
             warm_start(settings, self.caller, self.clock) as warm,
-            Projection(KvFeed(self.link), buckets, self.caller, warm=warm) as projection,
-            Words(projection, warm) as words,
+            views_of(KvFeed(self.link), buckets, self.caller, warm=warm) as views,
         ):
-            self._projection = projection
-            threads = Threads()
-            projection.records.watch(threads)
+            self._projection = views.projection
             yield Engine(
                 caller=self.caller,
                 buckets=buckets,
-                projection=projection,
+                projection=views.projection,
                 limits=settings.limits,
                 clock=self.clock,
                 ids=RandomIds(),
@@ -75,18 +71,16 @@ class Parts:
                 zone=settings.timezone,
                 files=Files((settings.files_dir,)),
                 search=Search(
-                    projection=projection,
-                    words=words,
+                    views=views,
                     clock=self.clock,
                     settings=settings.search,
                     zone=settings.timezone,
-                    threads=threads.turn,
                     asker=self._asker(),
                 ),
             )
 
     def _asker(self) -> NodeAsker | None:
-        """Return who embeds queries; None when there is to be no model, or no node to hold it."""
+        """Return who embeds queries; None when there is to be no model, or no node that has it."""
         if self.settings.embed.adapter is Adapter.NONE or not self.settings.node:
             return None
         return NodeAsker(self.link, lambda: self.broker.node_id, query_chars=self.settings.embed.query_chars)

@@ -28,6 +28,8 @@ CALL_S = 60.0
 EMBEDDED_S = 3_600.0
 """For the vectors of one haystack; the model takes tens of milliseconds a text, and seconds a long one on a busy machine."""
 POLL_S = 1.0
+LOGGED_CHARS = 4_000
+"""Of what a server said before it failed."""
 INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "OMP_NUM_THREADS")
 
 
@@ -118,9 +120,14 @@ async def asked(place: Path, user: str) -> AsyncGenerator[Asked]:
     parameters = StdioServerParameters(
         command=sys.executable, args=["-m", "pattern"], env=_environment(place, user), cwd=place
     )
-    with (place / "stderr.log").open("a", encoding="utf-8") as log:
-        async with Client(stdio_client(parameters, errlog=log)) as client:
-            yield Asked(client)
+    file = place / "stderr.log"
+    with file.open("a", encoding="utf-8") as log:
+        try:
+            async with Client(stdio_client(parameters, errlog=log)) as client:
+                yield Asked(client)
+        except Exception as error:
+            error.add_note(file.read_text(encoding="utf-8", errors="replace")[-LOGGED_CHARS:])
+            raise
 
 
 def _environment(place: Path, user: str) -> dict[str, str]:

@@ -17,6 +17,7 @@ from identity.visibility import Scope
 from loomem.core import limits as check
 from loomem.core.knowledge import FactType, Knowledge, Relation, Role, Trust
 from loomem.core.limits import Limits
+from loomem.core.pii import PiiSettings
 from loomem.core.record import Category, Memory
 
 SUBJECT = "user"
@@ -66,6 +67,8 @@ class FactSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a caller that names a source of trust `a1` is believed; else no fact of a caller is trusted beyond `a2`."""
     namespaces: dict[str, str] = {}
     """Ids of the user's streams by the aliases they are called by."""
+    pii: PiiSettings = PiiSettings()
+    """Which personal data is taken out of what is stored."""
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from loomem.core.limits import Limits
 from loomem.core.record import CATEGORIES, COMMON, SCHEMA_VERSION, TEMPORARY, Category, Memory
 from loomem.core.times import iso, millis, moment_of, stored_millis
 
+_STUB = "stub "
 TRAIL_MS = 60_000
 TRAIL_MAX = 32
 """A write is tried for fifteen seconds; even a key that everybody fights for sees fewer changes until its writer looks again."""
@@ -201,6 +202,16 @@ def stub_of(memory: Memory) -> Memory:
             chain_version=known.chain_version,
         ),
     )
+
+
+def stub_op(op: str) -> str:
+    """Return the operation id of the write of a stub, which says that it is one."""
+    return f"{_STUB}{op}"
+
+
+def is_stub(op: str | None) -> bool:
+    """Say whether an operation wrote a stub where a memory was erased."""
+    return op is not None and op.startswith(_STUB)
 
 
 def share_category(category: object) -> Category:

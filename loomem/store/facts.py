@@ -27,6 +27,7 @@ from loomem.core.record import Category
 from loomem.core.row import Row
 from loomem.core.streams import USER_DEFAULT, Stream, built_in, word_of
 from loomem.results import Notice, Stored
+from loomem.store.cleaning import Cleaning
 from loomem.store.streams import stream_of
 from loomem.store.write import Door
 
@@ -60,8 +61,10 @@ async def store(door: Door, raw: RawFact, settings: FactSettings) -> Stored:
     metadata = check.clean_metadata(raw.metadata, limits)
     fact = clean_fact(source=raw.source, subject=raw.subject, relations=raw.relations)
     stream = await stream_of(door, raw.stream, settings.namespaces) or built_in(door.caller, USER_DEFAULT)
-    screened, metadata, notices = door.screen(text, metadata, fact=True)
-    text = screened or text
+    cleaning = Cleaning(door, settings.pii)
+    text, metadata = cleaning.content(text, metadata)
+    fact = cleaning.fact(fact)
+    notices = cleaning.notices()
     now_ms = door.now_ms
     known = known_of(text, fact, now=plan.text_of(now_ms), honoured=settings.honor_caller_trust_source)
     ident = door.ids.memory_id()

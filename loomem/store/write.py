@@ -164,7 +164,7 @@ class Door:
                 key=row.key,
                 value=encode(plan.stub_of(row.memory)),
                 expected=row.revision,
-                op=self.ids.op_id(),
+                op=plan.stub_op(self.ids.op_id()) if reason is not Reason.MOVE else self.ids.op_id(),
                 trail=row.trail,
             )
         return Remove(

@@ -4,6 +4,9 @@
     track        one of these stretches: how far it is, and who waits for it
     kinds        which view folds what
     records      the view of records that comes of it
+    words        the index of words (`text`), fed with the rows
+    vectors      the vectors of the rows, by model (`matrix`), fed with what the workers wrote
+    together     all of them, opened together
     threads      which memories are turns of one conversation, in which order
 
 Deliberately absent: writing, files, locks, and any second source: a view equals the fold of the log, or it is wrong.

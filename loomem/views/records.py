@@ -145,6 +145,21 @@ class Records:
         """Return the visible row with a number."""
         return self._by_number.get(number)
 
+    def at(self, sight: Sight, key: Key) -> Row | None:
+        """Return the visible row of a memory, by the address of anything that stands beside it."""
+        place = self._places.get((self._sights.index(sight), key.owner))
+        if place is None or place.root is not key.root:
+            return None
+        ident = _ident(key.id)
+        for rows in self._shelves[place].values():
+            if ident is None:
+                found = next((row for each, row in rows.items() if escape_token(each) == key.id), None)
+            else:
+                found = rows.get(ident)
+            if found is not None:
+                return found
+        return None
+
     def rows(self) -> Collection[Row]:
         """Return every visible row, streams included; not a copy."""
         return self._by_number.values()

@@ -2,9 +2,9 @@
 
 Two ways of hearing of changes, each for what it is good at:
 
-- **The durable consumer** (`handle`) for moves that were cut short. That is work handed on from a process that may be
-  dead: each write has to be looked at once, by one of the crews, and again if that crew dies: at-least-once jobs. It
-  delivers headers only, since a move is told by its operation id.
+- **The durable consumer** (`handle`) for moves that were cut short, and for the ratings of what is gone. That is work
+  handed on from a process that may be dead: each write has to be looked at once, by one of the crews, and again if that
+  crew dies: at-least-once jobs. It delivers headers only, since a move and a stub are told by their operation ids.
 - **A feed** (`attend`) for expiry and eviction. These follow from *all* memories of a bucket, and from the clock, so the
   worker needs to know them all, also after a restart; a durable consumer does not tell again what was acknowledged.
   The worker folds heads (no content) and a pure plan says what is due. Crews plan the same from the same heads, and
@@ -24,9 +24,10 @@ from contextlib import suppress
 
 from identity.errors import Conflict, Corrupt
 from identity.keys import SYSTEM_BUCKET, Kind, parse_key
-from identity.ports import Bucket, Buckets, CaughtUp, Change, Clock, Entry, Event, Feed, Marker, Reset
+from identity.ports import Bucket, Buckets, CaughtUp, Change, Clock, Entry, Event, Feed, Marker, Reason, Remove, Reset
 from loomem.core.limits import Limits
 from loomem.core.moves import Move, may_finish, parse_move
+from loomem.core.plan import is_stub
 from loomem.core.record import decode
 from loomem.core.times import millis
 from loomem.nats.bucket import MARKER_LIFE_S
@@ -80,10 +81,13 @@ class ExpireWorker:
         return bucket != SYSTEM_BUCKET
 
     async def handle(self, bucket: Bucket, job: Job) -> None:
-        """End the move that this write was the first half of, if it was one.
+        """End the move that this write was the first half of, or take away the ratings of what it erased, if it did either.
 
         Raises: Unavailable.
         """
+        if _erases(job.change):
+            await self._forget_ratings(bucket, job.change.key)
+            return
         move = parse_move(job.change.op) if isinstance(job.change, Entry) else None
         if move is None:
             return
@@ -97,6 +101,18 @@ class ExpireWorker:
             return  # the mover removed it, or somebody changed it since: then it is a memory of its own again
         if await _change(origin, _end_of(move, held)):
             log.info("event=move_finished bucket=%s key=%s source=%s", bucket.name, job.change.key, move.key)
+
+    async def _forget_ratings(self, bucket: Bucket, key: str) -> None:
+        """Remove what anybody said of a memory that is gone."""
+        gone = parse_key(key)
+        if gone is None:
+            return
+        ratings, _ = await self._streams.held(bucket.name, f"*.*.{Kind.FEEDBACK}.{gone.id}")
+        for rating in sorted(ratings):
+            held = await bucket.get(rating)
+            if isinstance(held, Entry):
+                op = f"{Reason.OTHER} {held.revision}"
+                await _change(bucket, Remove(key=rating, expected=held.revision, op=op, reason=Reason.OTHER))
 
     async def attend(self, bucket: Bucket, tally: Tally) -> None:
         """Keep one bucket within its times and limits, until cancelled.
@@ -196,6 +212,13 @@ class Heads:
             del self._heads[key]
         if key in self._graves and self._graves[key].revision == revision:
             del self._graves[key]
+
+
+def _erases(change: Entry | Marker) -> bool:
+    """Say whether a change was the end of a memory: nothing is left of it, or a stub."""
+    if isinstance(change, Marker):
+        return change.reason is not Reason.MOVE
+    return is_stub(change.op)
 
 
 def _end_of(move: Move, source: Entry) -> Change:

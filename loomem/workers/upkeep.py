@@ -23,7 +23,7 @@ from identity.errors import Corrupt
 from identity.keys import Kind, Root, parse_key
 from identity.ports import Change, Entry, Marker, Put, Reason, Remove
 from loomem.core.limits import Limits
-from loomem.core.plan import stub_of
+from loomem.core.plan import stub_of, stub_op
 from loomem.core.record import TEMPORARY, Category, decode, encode
 from loomem.core.times import millis, stored_millis
 
@@ -200,5 +200,5 @@ def _excess(living: list[Head], rules: Rules, now_ms: int) -> dict[str, Head]:
 def _remove(head: Head, reason: Reason) -> Change:
     op = f"{reason} {head.revision}"
     if head.stub is not None:
-        return Put(key=head.key, value=head.stub, expected=head.revision, op=op)
+        return Put(key=head.key, value=head.stub, expected=head.revision, op=stub_op(op))
     return Remove(key=head.key, expected=head.revision, op=op, reason=reason)

@@ -54,7 +54,7 @@ def limit(category: Category) -> int:
 
 def reason_of(change: Change) -> str:
     """Why something goes; a stub is written for the reason that its operation names."""
-    return change.reason if isinstance(change, Remove) else change.op.split()[0]
+    return change.reason if isinstance(change, Remove) else change.op.split()[1]
 
 
 @given(bucket_heads())

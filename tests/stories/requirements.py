@@ -423,6 +423,7 @@ SEARCH: Final = _read(
     "knowledge tools, acceptance checks 21-30; search",
     """
 search-21: With nothing stored the answer says so; else every row is one line with its dates first and score and id last, whatever its text.
+vectors-fold: A row has the vectors made of its text as it is, and no other, whatever the interleaving of rows and vectors, repetitions and restarts of the feed.
 search-families: What the remember family wrote memory_search finds, and the reverse; each row says where it lives.
 """,
 )

@@ -225,5 +225,5 @@ async def test_bulk_export_and_import_report_progress(agents: Agents, mode: Mode
 
 def valid(tool: Tool) -> dict[str, Any]:
     """Return arguments of the right types for what a tool requires."""
-    examples: dict[str, Any] = {"string": "x", "integer": 1, "array": ["x"]}
+    examples: dict[str, Any] = {"string": "x", "integer": 1, "boolean": False, "array": ["x"]}
     return {name: examples[tool.params[name].type] for name in tool.required}

@@ -8,12 +8,10 @@ from loomem.core.times import stored_millis
 
 
 def was_valid(memory: Memory, until: int | None, at: int) -> bool:
-    """Say whether a memory held at a moment; one that does not tell since when always has. `until` is known otherwise."""
+    """Say whether a memory held at a moment, until when it does being known; one that does not tell since when always did."""
     known = memory.knowledge
     since = None if known is None else stored_millis(known.valid_from)
-    told = None if known is None else stored_millis(known.valid_until)
-    end = min((moment for moment in (until, told) if moment is not None), default=None)
-    return (since is None or since <= at) and (end is None or at < end)
+    return (since is None or since <= at) and (until is None or at < until)
 
 
 def happened_within(row: Row, after: int, now_ms: int) -> bool:

@@ -9,6 +9,7 @@ rate limits (they come with a server for many), the tools that need a language m
 from loomem.core.search.settings import SearchSettings
 from pattern.server.tool import Tool
 from pattern.tools.memory.delete import DELETE
+from pattern.tools.memory.feedback import FEEDBACK
 from pattern.tools.memory.history import HISTORY
 from pattern.tools.memory.search import search_tool
 from pattern.tools.memory.store import STORE
@@ -16,7 +17,7 @@ from pattern.tools.memory.store import STORE
 
 def tools(search: SearchSettings) -> tuple[Tool, ...]:
     """Return the tools in the order in which they are listed; what they say of limits is what was configured."""
-    return (STORE, search_tool(search), HISTORY, DELETE)
+    return (STORE, search_tool(search), HISTORY, DELETE, FEEDBACK)
 
 
 TOOLS: tuple[Tool, ...] = tools(SearchSettings())

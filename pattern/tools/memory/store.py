@@ -24,7 +24,8 @@ async def _store(backend: Backend, given: Arguments, _progress: Progress) -> Sto
 def _told(stored: Stored) -> str:
     instead = f", supersedes: {', '.join(stored.supersedes)}" if stored.supersedes else ""
     lines = [f'Stored: "{stored.content}..." (id: {stored.memory_id}{instead})']
-    lines += [f"Warning: {notice.description}" for notice in stored.warnings or ()]
+    # What was redacted shows in the echo.
+    lines += [f"Warning: {notice.description}" for notice in stored.warnings or () if notice.type != "redacted"]
     return "\n".join(lines)
 
 

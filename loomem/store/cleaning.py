@@ -1,0 +1,83 @@
+"""What the knowledge tools store is cleaned first: no markup, no personal data, and the scan policy's say on secrets.
+
+The rules are `core.hygiene`, `core.pii` and `core.scan`; here they are applied in their order, and what they found is told.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from loomem.core import limits as check
+from loomem.core.facts import Fact, clean_fact_content
+from loomem.core.hygiene import Flag, clean, clean_object
+from loomem.core.knowledge import Relation
+from loomem.core.pii import PiiSettings
+from loomem.results import Notice
+from loomem.store.write import Door
+
+log = logging.getLogger(__name__)
+
+
+class Cleaning:
+    """Cleans the parts of one fact, and adds up what was found in them."""
+
+    def __init__(self, door: Door, pii: PiiSettings) -> None:
+        self._door = door
+        self._pii = pii
+        self._redacted: Counter[str] = Counter()
+        self._flags: list[Flag] = []
+        self._notices: list[Notice] = []
+
+    def text(self, text: str, *, field: str = "content") -> str:
+        """Return a short text. Raises: InvalidInput."""
+        cleaned = clean(text, self._pii, field=field)
+        self._found(cleaned.redacted, cleaned.flags)
+        screened, _, notices = self._door.screen(cleaned.text, None, fact=True)
+        self._notices += [msgspec.structs.replace(notice, field=field) for notice in notices]
+        return check.clean_text(field, screened or cleaned.text)
+
+    def content(self, text: str, metadata: Mapping[str, Any] | None) -> tuple[str, dict[str, Any] | None]:
+        """Return the text of a fact and its metadata. Raises: InvalidInput (also when nothing but markup was in it)."""
+        cleaned = clean(text, self._pii)
+        self._found(cleaned.redacted, cleaned.flags)
+        labels = None
+        if metadata is not None:
+            inside = clean_object(metadata, self._pii)
+            self._found(inside.redacted, inside.flags)
+            labels = check.clean_metadata(inside.value, self._door.limits)
+        screened, labels, notices = self._door.screen(cleaned.text, labels, fact=True)
+        self._notices += notices
+        return clean_fact_content(screened, self._door.limits), labels
+
+    def fact(self, fact: Fact) -> Fact:
+        """Return what is said of a fact beside its text. Raises: InvalidInput."""
+        relations = tuple(
+            Relation(
+                **{name: self.text(word, field="relations") for name, word in msgspec.structs.asdict(each).items()}
+            )
+            for each in fact.relations
+        )
+        return msgspec.structs.replace(
+            fact, subject=self.text(fact.subject, field="subject"), source=self.text(fact.source, field="source"),
+            relations=relations,
+        )  # fmt: skip
+
+    def notices(self) -> list[Notice]:
+        """Return what the writer is told, and put in the log what looks like an instruction to readers."""
+        if self._flags:
+            labels = ",".join(sorted({f"{flag.label}/{flag.where}".replace(" ", "_") for flag in self._flags}))
+            log.warning("event=instructions_in_text flags=%s", labels)
+        redacted = [
+            Notice(type="redacted", description=f"{count} of kind {kind} were taken out before it was stored")
+            for kind, count in sorted(self._redacted.items())
+        ]
+        return [*redacted, *self._notices]
+
+    def _found(self, redacted: Mapping[str, int], flags: Iterable[Flag]) -> None:
+        self._redacted.update(redacted)
+        self._flags += flags

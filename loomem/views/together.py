@@ -1,0 +1,55 @@
+"""All views of one caller, opened together: the projection, what it folds, and what is made of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from identity.agent import Caller
+from identity.keys import Kind
+from identity.ports import Buckets, Feed
+from loomem.views.feedback import Feedback
+from loomem.views.kinds import View
+from loomem.views.projection import PATIENCE_S, Projection
+from loomem.views.records import Records
+from loomem.views.threads import Threads
+from loomem.views.vectors import Vectors
+from loomem.views.warm import WarmStart
+from loomem.views.words import Words
+
+
+class Views(msgspec.Struct, frozen=True, kw_only=True):
+    """The views of one caller."""
+
+    projection: Projection
+    words: Words
+    vectors: Vectors
+    threads: Threads
+    feedback: Feedback
+
+
+@asynccontextmanager
+async def views_of(
+    feed: Feed,
+    buckets: Buckets,
+    caller: Caller,
+    *,
+    warm: WarmStart | None = None,
+    patience_s: float = PATIENCE_S,
+) -> AsyncGenerator[Views]:
+    """Keep the views of a caller up to date behind the body."""
+    made: list[Vectors] = []
+    feedback = Feedback()
+
+    def others(records: Records) -> Mapping[Kind, View]:
+        made.append(Vectors(records))
+        return {Kind.VECTOR: made[0], Kind.FEEDBACK: feedback}
+
+    projection = Projection(feed, buckets, caller, views=others, patience_s=patience_s, warm=warm)
+    [vectors] = made
+    threads = Threads()
+    projection.records.watch(threads)
+    async with vectors, projection, Words(projection, warm) as words:
+        yield Views(projection=projection, words=words, vectors=vectors, threads=threads, feedback=feedback)

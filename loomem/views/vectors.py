@@ -1,0 +1,259 @@
+"""The view of vectors: for every visible row the vector that was made of its text, by model.
+
+Two streams of changes meet here in any order: vectors, as their buckets hold them, and rows. A vector counts for a row when
+it stands under the same space and id and was made of the row's text as it is; one that was made of another text is kept,
+since the row it belongs to may be on its way, and counts for none. Models do not mix: a question is compared with the
+vectors of its own model, and while a new model's vectors are being made, those of the old one still answer.
+Deliberately absent: making vectors (`loomem.workers`), questions (they come as vectors), any file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+from collections.abc import Collection, Iterator
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from identity.errors import Corrupt
+from identity.keys import Key, Kind, Root, escape_token
+from identity.ports import Entry, Marker
+from identity.visibility import Sight
+from loomem.core.embedding import Embedded
+from loomem.core.row import Place, Row
+from loomem.core.search.fuse import Hit
+from loomem.core.vector import Stored, content_hash, decode, text_of
+from loomem.views.matrix import Matrix
+from loomem.views.records import Records
+
+log = logging.getLogger(__name__)
+
+LACKING_SHARE = 0.1
+"""Of the rows, those that may be without a vector before a search says so: the newest always are for a moment."""
+
+_Space = tuple[str, Root, str]
+"""Bucket, root and owner."""
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """How the vectors of one model are, for health."""
+
+    model: str
+    dimensions: int
+    held: int
+    counted: int
+    """Those that stand for a visible row."""
+
+
+class _Model:
+    """The vectors of one model, and where each lies."""
+
+    def __init__(self, name: str, dimensions: int) -> None:
+        self.name = name
+        self.token = escape_token(name)
+        self.matrix = Matrix(dimensions)
+        self.slots: dict[int, dict[str, int]] = {}
+        """By space, then by the token of the memory's id."""
+
+
+class Vectors:
+    """The vectors that one caller may see."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._spaces: dict[_Space, int] = {}
+        self._models: dict[str, _Model] = {}
+        self._grown = asyncio.Event()
+        """There may be work for the task that prepares."""
+        self._group: asyncio.TaskGroup | None = None
+        self._task: asyncio.Task[None] | None = None
+        records.watch(self)
+
+    async def __aenter__(self) -> Self:
+        self._group = await asyncio.TaskGroup().__aenter__()
+        self._task = self._group.create_task(self._prepare_always())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        group, self._group = self._group, None
+        if self._task is not None:
+            self._task.cancel()
+        if group is not None:
+            cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
+            await (group.__aexit__(kind, error, trace) if cancelled else group.__aexit__(None, None, None))
+
+    # --- folding vectors ---
+
+    def apply(self, sight: Sight, key: Key, change: Entry | Marker) -> None:
+        """Take what a key of a vector holds now."""
+        if key.model is None:
+            return
+        space = self._space((sight.bucket, key.root, key.owner))
+        stored = _stored(key, change) if isinstance(change, Entry) else None
+        self._remove(space, key)
+        if stored is None:
+            return
+        model = self._models.get(stored.model)
+        if model is None:
+            model = self._models[stored.model] = _Model(stored.model, stored.dimensions)
+        elif model.matrix.dimensions != stored.dimensions:
+            log.warning("event=vector_ignored model=%s dimensions=%d", stored.model, stored.dimensions)
+            return
+        row = self._records.at(sight, key)
+        slot = model.matrix.add(space, stored.hash, stored.values)
+        # The id of the row is the same text, and kept anyway.
+        ident = row.id if row is not None and row.id == key.id else key.id
+        model.slots.setdefault(space, {})[ident] = slot
+        if row is not None and content_hash(text_of(row.memory)) == stored.hash:
+            model.matrix.count(slot, row.number)
+        self._grown.set()
+
+    def keys(self, sight: Sight) -> Iterator[str]:
+        """Yield the keys of every vector held under a sight."""
+        for (bucket, root, owner), space in self._spaces.items():
+            if bucket == sight.bucket and root is sight.root and f"{root}.{owner}.".startswith(_prefix(sight)):
+                for model in self._models.values():
+                    for ident in model.slots.get(space, ()):
+                        yield f"{root}.{owner}.{Kind.VECTOR}.{ident}.{model.token}"
+
+    def forget(self, sight: Sight, key: Key) -> None:
+        """Take away a vector that the bucket does not hold any more."""
+        self._remove(self._space((sight.bucket, key.root, key.owner)), key)
+
+    # --- folding rows ---
+
+    def put(self, row: Row) -> None:
+        space = self._spaces.get(_space_of(row.place))
+        if space is None:
+            return
+        ident, made_of = escape_token(row.id), None
+        for model in self._models.values():
+            slot = model.slots.get(space, {}).get(ident)
+            if slot is not None:
+                made_of = made_of or content_hash(text_of(row.memory))
+                model.matrix.count(slot, row.number if model.matrix.hash(slot) == made_of else 0)
+
+    def drop(self, row: Row) -> None:
+        for model, slot in self._slots(row):
+            if model.matrix.number(slot) == row.number:
+                model.matrix.count(slot, 0)
+
+    # --- asking ---
+
+    def search(self, question: Embedded, places: Collection[Place] | None, limit: int) -> list[Hit]:
+        """Return the rows in some places (None: in all) whose vectors are nearest, the nearest first."""
+        model = self._model_of(question)
+        if model is None or limit < 1:
+            return []
+        if places is None:
+            return model.matrix.search(question.vector, None, limit)
+        spaces = [space for place in places if (space := self._spaces.get(_space_of(place))) is not None]
+        return model.matrix.search(question.vector, spaces, limit) if spaces else []
+
+    def scores(self, question: Embedded, numbers: Collection[int]) -> list[Hit]:
+        """Return how near these rows are, as far as they have a vector of the question's model."""
+        asked = self._model_of(question)
+        if asked is None:
+            return []
+        rows = [row for number in numbers if (row := self._records.row(number)) is not None]
+        slots = [slot for row in rows for model, slot in self._slots(row) if model is asked]
+        return asked.matrix.scores(question.vector, [slot for slot in slots if asked.matrix.number(slot)])
+
+    def lacking(self, question: Embedded) -> str | None:
+        """Return what is missing for a question, in words, if many rows have no vector that it could be compared with."""
+        model, rows = self._model_of(question), self._records.count()
+        counted = 0 if model is None else model.matrix.counted
+        if rows - counted <= rows * LACKING_SHARE:
+            return None
+        return f"{rows - counted} of {rows} memories have no vector yet"
+
+    def vector(self, row: Row, model: str) -> bytes | None:
+        """Return a row's vector of a model, if it has one that was made of its text."""
+        return next(
+            (
+                held.matrix.vector(slot)
+                for held, slot in self._slots(row)
+                if held.name == model and held.matrix.number(slot) == row.number
+            ),
+            None,
+        )
+
+    @property
+    def status(self) -> list[Status]:
+        """How the vectors of each model are, the model with most of them first."""
+        found = [
+            Status(
+                model=model.name,
+                dimensions=model.matrix.dimensions,
+                held=len(model.matrix),
+                counted=model.matrix.counted,
+            )
+            for model in self._models.values()
+        ]
+        return sorted(found, key=lambda one: -one.counted)
+
+    # --- within ---
+
+    async def _prepare_always(self) -> None:
+        """Import what computes, when there is something to compute with, and make the bits of many vectors."""
+        await self._grown.wait()
+        # In a thread: it takes longer than a call should wait for another.
+        await asyncio.to_thread(importlib.import_module, "numpy")
+        while True:
+            await self._grown.wait()
+            self._grown.clear()
+            for model in list(self._models.values()):
+                await _prepare(model.matrix)
+
+    def _space(self, space: _Space) -> int:
+        return self._spaces.setdefault(space, len(self._spaces))
+
+    def _model_of(self, question: Embedded) -> _Model | None:
+        model = self._models.get(question.model)
+        return model if model is not None and 2 * model.matrix.dimensions == len(question.vector) else None
+
+    def _slots(self, row: Row) -> Iterator[tuple[_Model, int]]:
+        space = self._spaces.get(_space_of(row.place))
+        if space is not None:
+            ident = escape_token(row.id)
+            for model in self._models.values():
+                slot = model.slots.get(space, {}).get(ident)
+                if slot is not None:
+                    yield model, slot
+
+    def _remove(self, space: int, key: Key) -> None:
+        for model in self._models.values():
+            if model.token == key.model:
+                slot = model.slots.get(space, {}).pop(key.id, None)
+                if slot is not None:
+                    model.matrix.remove(slot)
+
+
+async def _prepare(matrix: Matrix) -> None:
+    more = matrix.wants_preparing()
+    while more:
+        more = matrix.prepare()
+        await asyncio.sleep(0)
+
+
+def _stored(key: Key, entry: Entry) -> Stored | None:
+    """Return what a key holds, if it is a vector of the model that the key names."""
+    try:
+        stored = decode(entry.value)
+    except Corrupt as error:
+        log.warning("event=vector_unreadable key=%s reason=%r", entry.key, error.message)
+        return None
+    return stored if escape_token(stored.model) == key.model else None
+
+
+def _space_of(place: Place) -> _Space:
+    return place.bucket, place.root, place.owner
+
+
+def _prefix(sight: Sight) -> str:
+    return sight.filter.removesuffix(">")
