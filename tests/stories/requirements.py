@@ -443,6 +443,23 @@ search-families: What the remember family wrote memory_search finds, and the rev
 """,
 )
 
+CONFIG_FILE: Final = _read(
+    "settings: pattern.toml",
+    """
+config-optional: Every key has a default, and an empty file changes nothing.
+config-layers: The environment beats a project's file, which beats the user's; PATTERN_CONFIG names one that counts alone.
+config-unknown: A key that nobody knows is a warning, with what was probably meant.
+config-refused: A value of a wrong type or out of bounds ends the process and names file, key and what is allowed.
+config-check: config check tells everything that is wrong, and its exit code says whether something must be mended.
+config-show: config show tells every value and where it comes from, and no secret.
+config-void: Keys that name RocksDB, a write-ahead log or a vendor are void and say why.
+config-secrets: Secrets are read from no file; the message names the variable and not the value.
+config-project: A project's file cannot say where memory is or who one is, nor weaken scanning, redaction, trust or retention.
+config-light: Reading the settings imports nothing that the first answer would wait for.
+search-1.limits: In profile loomem the text of top_k tells the limits that are configured, 7 and 40, and they hold.
+""",
+)
+
 JOINING: Final = _read(
     "search: arms joined by measurement, conversations scored at two levels",
     """
@@ -457,6 +474,7 @@ search-bench: The quality bench reads any file of haystacks, and measures the pr
 )
 
 PARTS: Final = (
+    CONFIG_FILE,
     JOINING,
     WARM_START,
     HYGIENE,
