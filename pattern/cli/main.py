@@ -14,6 +14,7 @@ from pattern.cli.files import export, import_
 from pattern.cli.memories import forget, get, recall, remember
 from pattern.cli.migrate import migrate
 from pattern.cli.node import node
+from pattern.cli.undo import deleted, restore
 from pattern.version import VERSION
 
 FAILED, USAGE, UNREACHABLE, ABSENT = 1, 2, 3, 4
@@ -53,7 +54,7 @@ def commands() -> None:
     """All commands."""
 
 
-for command in (remember, recall, get, forget, export, import_, migrate, doctor, node):
+for command in (remember, recall, get, forget, deleted, restore, export, import_, migrate, doctor, node):
     commands.add_command(command)
 
 
