@@ -416,13 +416,14 @@ class Engine:
         min_priority: object = None,
         max_priority: object = None,
         search: object = None,
+        query: object = None,
         related_to: object = None,
         depth: object = None,
         at_least: object = None,
         include_expired: object = None,
         include_superseded: object = None,
     ) -> Recalled:
-        """Return the visible memories that pass every filter, best first, a page at a time.
+        """Return the visible memories that pass every filter, best first, a page at a time; with `query` those it finds.
 
         Raises: InvalidInput, InvalidCategory, Unavailable.
         """
@@ -439,14 +440,17 @@ class Engine:
             min_priority=min_priority,
             max_priority=max_priority,
             search=search,
+            query=query,
             related_to=related_to,
             depth=depth,
             include_expired=include_expired,
             include_superseded=include_superseded,
         )
-        query = clean_query(raw, self.limits, self._zone)
-        page = clean_page(limit, cursor, query, self.limits)
-        return await read.recall(self._door, query, page, _position(at_least))
+        asked = clean_query(raw, self.limits, self._zone)
+        page = clean_page(limit, cursor, asked, self.limits)
+        if asked.query:
+            return await read.recall_ranked(self._door, self._searching(), asked, page, _position(at_least))
+        return await read.recall(self._door, asked, page, _position(at_least))
 
     async def history(self, *, chunk_id: object, limit: object = None, stream: object = None) -> History:
         """Return the versions of a fact, from the id of any of them.

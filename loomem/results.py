@@ -258,6 +258,8 @@ class Recalled(Result, frozen=True, kw_only=True):
     position: str
     corrupt: int | None = None
     """Unreadable records of the fetched scopes, when there are any."""
+    degraded: list[str] | None = None
+    """Of a ranked answer: what was missing, and why."""
 
 
 class ItemError(Result, frozen=True, kw_only=True):

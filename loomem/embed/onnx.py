@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 from identity.errors import Corrupt, InvalidInput
 from loomem.core.embedding import Model, Refused, Vector, unit_vector
 
-FIRST_BATCH = 16
+BATCH = 16
 
 
 class _Numbers(Protocol):
@@ -71,7 +71,7 @@ class Fastembed:
         return (await loop.run_in_executor(self._queries, lambda: _vectors(self._engine.query_embed(text))))[0]
 
     def _many(self, texts: list[str]) -> list[Vector]:
-        return _vectors(self._engine.passage_embed(texts, batch_size=FIRST_BATCH))
+        return _vectors(self._engine.passage_embed(texts, batch_size=BATCH))
 
 
 def _vectors(found: Iterable[_Numbers]) -> list[Vector]:

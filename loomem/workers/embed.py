@@ -24,6 +24,8 @@ Deliberately absent: the model (`loomem.embed`), the text (`loomem.core.vector`)
 
 from __future__ import annotations
 
+import asyncio
+import random
 from uuid import uuid4
 
 import msgspec
@@ -31,7 +33,7 @@ import msgspec
 from identity.errors import Conflict, Corrupt, Unavailable
 from identity.keys import SYSTEM_BUCKET, Key, Kind, escape_token, parse_key
 from identity.ports import Bucket, Clock, Entry, Marker, Put
-from loomem.core.embedding import Refused
+from loomem.core.embedding import Refused, Vector
 from loomem.core.limits import Limits
 from loomem.core.plan import server_ttl_s
 from loomem.core.record import Memory
@@ -46,6 +48,9 @@ from loomem.workers.status import Tally
 
 ACK_WAIT_S = 30.0
 """Silence after which a job is another's; a text that is being embedded is heard from."""
+PATIENCE_S = 240.0
+"""For one text, those before it included: less than a job may take, since a slow model is nothing that a text is to blame for."""
+SHUFFLE_S = 0.2
 TRIES = 5
 """Of a vector that somebody else was quicker with; then the job is put off."""
 
@@ -137,13 +142,29 @@ class EmbedWorker:
         if self._is_made_of(seen.vector, content_hash(text)):
             return True
         try:
-            values = await self._host.passage(text, alone=job.deliveries > 1)
+            values = await self._embedded(text, again=job.deliveries > 1)
         except Refused as error:
             # What stands there was made of another text.
             await self._streams.purge(bucket.name, key.vector(self._model), seen.until)
             raise Hopeless(error.message) from error
         stored = Stored.of(model=self._model, hash=content_hash(text), values=values)
         return await self._write(bucket, key, seen, memory, encode(stored))
+
+    async def _embedded(self, text: str, *, again: bool) -> Vector:
+        """Return the vector of a text; one that comes again goes alone, and in no order.
+
+        It may be what ended a process, which then takes down whatever is in hand with it. In the order of the stream the
+        same ones would be, each time, until all of them had been given out too often.
+
+        Raises: Refused, Unavailable.
+        """
+        if again:
+            await asyncio.sleep(random.random() * SHUFFLE_S)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                return await self._host.passage(text, alone=again)
+        except TimeoutError:
+            raise Unavailable("the embedding model takes too long") from None
 
     async def _look(self, bucket: Bucket, key: Key, job: Job) -> Seen:
         vector = await bucket.get(key.vector(self._model))

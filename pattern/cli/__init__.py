@@ -4,6 +4,7 @@
 - `session`   one caller's engine for the length of a command
 - `show`      results on a terminal, or as JSON
 - `memories`  remember, recall, get, forget
+- `undo`      deleted, restore
 - `files`     export, import
 - `migrate`   memories of an older store
 - `node`      the background node

@@ -9,6 +9,7 @@ import sys
 import click
 
 from identity.errors import InvalidInput, LoomError, NotFound, Unavailable
+from pattern.cli.config import config
 from pattern.cli.doctor import doctor
 from pattern.cli.files import export, import_
 from pattern.cli.memories import forget, get, recall, remember
@@ -35,8 +36,9 @@ On the command line you are the agent of the folder you are in, and see what it 
   pattern-memory export backup.json
   pattern-memory doctor
 
-Where the memory lives, and everything else, is set by environment variables: NATS_URL for a NATS server of your own
-(default: an embedded one), PATTERN_HOME, LOOMINAL_PROJECT_ID and others; docs/settings.md lists them.
+Where the memory lives, and everything else, is set by pattern.toml and by environment variables: NATS_URL for a NATS server
+of your own (default: an embedded one), PATTERN_HOME, LOOMINAL_PROJECT_ID and others. `pattern-memory config show` says what
+counts, docs/settings.md lists them.
 
 \b
 Exit codes:
@@ -54,7 +56,7 @@ def commands() -> None:
     """All commands."""
 
 
-for command in (remember, recall, get, forget, deleted, restore, export, import_, migrate, doctor, node):
+for command in (remember, recall, get, forget, deleted, restore, export, import_, migrate, config, doctor, node):
     commands.add_command(command)
 
 

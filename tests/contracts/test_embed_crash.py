@@ -32,6 +32,9 @@ class Crew:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
+    async def ended(self) -> None:
+        await self._process.wait()
+
     async def kill(self) -> None:
         if self._process.returncode is None:
             self._process.kill()
@@ -107,3 +110,33 @@ async def test_killed_workers_lose_no_memory_and_double_no_vector(
     assert {ident: vectors["words"].hash for ident, vectors in found.vectors.items()} == {
         f"memory-{number}": content_hash(text) for number, text in writer.texts.items()
     }
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+@pytest.mark.requirement("embed-dead")
+async def test_a_text_that_ends_the_process_is_given_up_and_takes_nobody_with_it(nats_account: NatsAccount) -> None:
+    """Twenty memories, one of which kills whoever embeds it, again and again."""
+    async with embeddings_api() as api, linked(nats_account.url) as link:
+        bucket = await KvBuckets(link).open(BUCKET)
+        for number in range(20):
+            await keep(bucket, "a deadly text" if number == 5 else f"fact {number}", number=number)
+
+        async def settled() -> bool:
+            found = await look(link)
+            return len(found.vectors) == 19 and "memory-5" in found.failures
+
+        for _ in range(30):  # each one takes a start and a second until the jobs are another's
+            async with crew(nats_account.url, api.url) as one, asyncio.TaskGroup() as group:
+                ending = group.create_task(one.ended())
+                settling = group.create_task(eventually(settled, within_s=60))
+                await asyncio.wait((ending, settling), return_when=asyncio.FIRST_COMPLETED)
+                over = settling.done()
+                ending.cancel()
+                settling.cancel()
+            if over:
+                break
+        found = await look(link)
+        assert sorted(found.failures) == ["memory-5"]
+        assert "memory-5" not in found.vectors
+        assert len(found.vectors) == 19

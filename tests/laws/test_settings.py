@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from identity.errors import InvalidInput
 from loomem.core.limits import Limits
 from loomem.core.scan import ScanPolicy
+from loomem.embed.settings import Adapter, EmbedSettings
 from pattern.settings import from_environment
 
 CWD = Path("/home/ann/shop")
@@ -131,3 +132,31 @@ def test_levels_of_the_log(env: dict[str, str], level: str | None) -> None:
 def test_no_secret_is_printed_with_the_settings() -> None:
     settings = from_environment({**HOME, "NATS_URL": "nats://u:hunter2@h", "NATS_TOKEN": "hunter2"}, CWD)
     assert "hunter2" not in f"{settings!r} {settings.nats!r} {settings}"
+
+
+def test_the_model_works_offline_unless_another_is_named() -> None:
+    assert from_environment(HOME, CWD).embed == EmbedSettings()
+    told = {
+        "PATTERN_EMBEDDER": "openai",
+        "PATTERN_EMBEDDER_MODEL": "m",
+        "PATTERN_EMBEDDER_URL": "http://localhost:11434/v1",
+        "PATTERN_EMBEDDER_KEY": "sk-hidden",
+        "PATTERN_EMBEDDER_THREADS": "2",
+        "PATTERN_EMBEDDER_TEXT_CHARS": "4000",
+        "PATTERN_EMBEDDER_FOLDER": "models",
+    }
+    settings = from_environment({**HOME, **told}, CWD)
+    assert (settings.embed.adapter, settings.embed.model, settings.embed.key) == (Adapter.OPENAI, "m", "sk-hidden")
+    assert (settings.embed.threads, settings.embed.text_chars) == (2, 4_000)
+    assert settings.embed.folder == settings.node_environment["PATTERN_EMBEDDER_FOLDER"] == "/home/ann/shop/models"
+    assert settings.warnings == ()
+    assert "hidden" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("PATTERN_EMBEDDER", "minilm"), ("PATTERN_EMBEDDER_THREADS", "0"), ("PATTERN_EMBEDDER_TEXT_CHARS", "all")],
+)
+def test_a_model_setting_that_means_nothing_says_what_it_may_be(variable: str, value: str) -> None:
+    with pytest.raises(InvalidInput, match=variable):
+        from_environment({**HOME, variable: value}, CWD)
