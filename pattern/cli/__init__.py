@@ -4,7 +4,8 @@
 - `session`   one caller's engine for the length of a command
 - `show`      results on a terminal, or as JSON
 - `memories`  remember, recall, get, forget
-- `facts`     search, store, history, delete, restore
+- `facts`     store, search, history, delete
+- `undo`      deleted, restore
 - `files`     export, import
 - `migrate`   memories of an older store
 - `node`      the background node

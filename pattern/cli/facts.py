@@ -111,26 +111,6 @@ def delete(memory_id: str, *, stream: str | None, as_json: bool) -> None:
     _say(DELETE, deleted, as_json=as_json)
 
 
-@click.command()
-@click.argument("memory_id", required=False)
-@as_json
-def restore(memory_id: str | None, *, as_json: bool) -> None:
-    """Bring back a deleted memory; without an id, show those that can be."""
-    if memory_id is None:
-        gone = with_engine(lambda engine: engine.deleted())
-
-        def listed() -> None:
-            for row in gone.memories:
-                click.echo(f"{row.memory_id}  until {row.restorable_until[:10]}  {row.content}")
-            if not gone.memories:
-                click.echo("Nothing can be restored.")
-
-        show.result(gone, as_json=as_json, human=listed)
-        return
-    back = with_engine(lambda engine: engine.restore(memory_id=memory_id))
-    show.result(back, as_json=as_json, human=lambda: click.echo(f"Restored: {back.memory_id}"))
-
-
 def _say(tool: Tool, result: Result, *, as_json: bool) -> None:
     """Print a result in the words of the tool that gives it, or as JSON."""
     says = tool.says

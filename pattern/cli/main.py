@@ -11,11 +11,12 @@ import click
 from identity.errors import InvalidInput, LoomError, NotFound, Unavailable
 from pattern.cli.config import config
 from pattern.cli.doctor import doctor
-from pattern.cli.facts import delete, history, restore, search, store
+from pattern.cli.facts import delete, history, search, store
 from pattern.cli.files import export, import_
 from pattern.cli.memories import forget, get, recall, remember
 from pattern.cli.migrate import migrate
 from pattern.cli.node import node
+from pattern.cli.undo import deleted, restore
 from pattern.version import VERSION
 
 FAILED, USAGE, UNREACHABLE, ABSENT = 1, 2, 3, 4
@@ -58,7 +59,8 @@ def commands() -> None:
 
 COMMANDS = (
     *(remember, recall, get, forget),
-    *(store, search, history, delete, restore),
+    *(store, search, history, delete),
+    *(deleted, restore),
     *(export, import_, migrate),
     *(config, doctor, node),
 )
