@@ -25,6 +25,7 @@ from loomem.core.row import Place, Row
 from loomem.core.search.admit import happened_within, was_valid
 from loomem.core.search.collapse import capped, collapse
 from loomem.core.search.fuse import Fused, Hit, Signals, fuse
+from loomem.core.search.gist import gist
 from loomem.core.search.question import Question
 from loomem.core.search.settings import SearchSettings
 from loomem.core.search.weigh import Factor, Span, Weighing
@@ -39,8 +40,6 @@ POOL = 500
 POOL_PER_ROW = 3
 POOL_LIMIT = 20_000
 """Rows that an arm is asked for when most of what it finds may not be shown."""
-QUESTION_CHARS = 2_000
-"""Of a question that are embedded."""
 
 Admit = Callable[[Row], bool]
 
@@ -221,7 +220,7 @@ class Search:
             nonlocal embedded
             try:
                 async with asyncio.timeout_at(until):
-                    embedded = await asker.query(text[:QUESTION_CHARS])
+                    embedded = await asker.query(gist(text))
             except TimeoutError:
                 degraded.append("meaning: the question was not embedded in time")
             except LoomError as error:

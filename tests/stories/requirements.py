@@ -466,6 +466,7 @@ JOINING: Final = _read(
     """
 search-fuse.alone: One arm alone, without conversations, keeps its order; what any arm found is found once, with a score in [0, 1].
 search-fuse.length: The longer a question, the less its words count beside its meaning.
+search-gist: Of a long question the beginning and the end are embedded, in whole words; its words are all looked up.
 search-threads.lent: A turn is lent by the turns around it, the nearer the more; a greeting, an article and a question take less.
 search-threads.order: Turns stand in the order of their numbers, else as they were made, however they came; drops are seen at once.
 search-threads.days: What was said on another day, in another conversation or another space lends nothing.
