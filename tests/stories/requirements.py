@@ -411,6 +411,8 @@ HYGIENE: Final = _read(
     """
 search-7.forms: Phones, e-mail addresses and national ids become [PHONE], [EMAIL], [ID]; identifiers, hashes, issue numbers, dates, versions and money stay.
 search-7.doors: What a fact says is redacted before it is stored or said back, from every door.
+search-7.store: memory_store says back and stores [PHONE] and [EMAIL] for what it was given; an identifier stays.
+search-7.settings: Each kind of redaction can be switched off, all of them too, and terms of a blocklist are redacted.
 search-7.nested: Metadata is redacted in keys and values, however deep.
 search-14.fixed: What is escaped twice is decoded and stripped to what it hid; sanitising stored text again changes nothing.
 search-14.refused: What still changes after four passes is refused as invalid.
