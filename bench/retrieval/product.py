@@ -101,10 +101,9 @@ def _embedded(status: dict[str, Any]) -> bool:
 
 @contextmanager
 def home() -> Generator[Path]:
-    """A home of the service with settings for this bench; its node ends with the block."""
+    """A home of the service; its node ends with the block."""
     with tempfile.TemporaryDirectory(prefix="bench-retrieval-") as folder:
         place = Path(folder)
-        (place / "pattern.toml").write_text(f"[search]\ntop_k_max = {TOP_K}\n", encoding="utf-8")
         try:
             yield place
         finally:
@@ -137,6 +136,8 @@ def _environment(place: Path, user: str) -> dict[str, str]:
         "PATTERN_HOME": str(place),
         "LOOMINAL_PROJECT_ID": "bench",
         "LOOMINAL_USER_ID": user,
+        "PATTERN_SEARCH_TOP_K_MOST": str(TOP_K),
+        "PATTERN_SEARCH_TOP_K_COUNTING_MOST": str(TOP_K),
         "LOG_LEVEL": "WARNING",
     }
 
