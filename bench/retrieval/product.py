@@ -27,6 +27,8 @@ WRITERS = 8
 CALL_S = 60.0
 EMBEDDED_S = 3_600.0
 """For the vectors of one haystack; the model takes tens of milliseconds a text, and seconds a long one on a busy machine."""
+MODEL_S = 120.0
+"""For the first vector; after it, there is no model, and words have to do."""
 POLL_S = 1.0
 LOGGED_CHARS = 4_000
 """Of what a server said before it failed."""
@@ -61,9 +63,15 @@ class Asked:
                 group.create_task(one(session, turn))
 
     async def embedded(self) -> None:
-        """Return when every memory has its vector. Raises: TimeoutError."""
+        """Return when every memory has its vector, or when there is no model to wait for. Raises: TimeoutError."""
+        began = time.monotonic()
         async with asyncio.timeout(EMBEDDED_S):
-            while not _embedded(await self._call("memory_status", {})):  # noqa: ASYNC110 - nothing tells of another process
+            while True:
+                status = await self._call("memory_status", {})
+                if status["memories"] == status["embedded"]:
+                    return
+                if status["embedded"] == 0 and time.monotonic() - began > MODEL_S:
+                    return
                 await asyncio.sleep(POLL_S)
 
     async def ask(self, question: str) -> list[str]:
@@ -93,10 +101,6 @@ class Asked:
         if result.is_error or result.structured_content is None:
             raise RuntimeError(f"{tool}: {result.content}")
         return result.structured_content
-
-
-def _embedded(status: dict[str, Any]) -> bool:
-    return status["embedding"]["pending"] == 0
 
 
 @contextmanager
