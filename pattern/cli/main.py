@@ -12,7 +12,7 @@ from identity.errors import InvalidInput, LoomError, NotFound, Unavailable
 from pattern.cli.config import config
 from pattern.cli.doctor import doctor
 from pattern.cli.files import export, import_
-from pattern.cli.memories import forget, get, recall, remember
+from pattern.cli.memories import forget, get, recall, remember, search
 from pattern.cli.migrate import migrate
 from pattern.cli.node import node
 from pattern.version import VERSION
@@ -32,6 +32,7 @@ On the command line you are the agent of the folder you are in, and see what it 
 \b
   pattern-memory remember "Staging needs the VPN" --scope team --category learnings
   pattern-memory recall --search staging
+  pattern-memory search how do I reach staging
   pattern-memory export backup.json
   pattern-memory doctor
 
@@ -55,7 +56,7 @@ def commands() -> None:
     """All commands."""
 
 
-for command in (remember, recall, get, forget, export, import_, migrate, config, doctor, node):
+for command in (remember, recall, search, get, forget, export, import_, migrate, config, doctor, node):
     commands.add_command(command)
 
 

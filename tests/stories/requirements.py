@@ -443,6 +443,7 @@ search-gone: What was forgotten, deleted, expired or superseded is gone from sea
 search-languages: In Polish, German, Chinese, Japanese, Korean, Thai, Arabic, Russian, English, code and numbers a question with a word of the memory finds it among the first three, nine times of ten.
 search-meaning: A question in other words finds the memory by its meaning, in nine languages.
 search-any-text: Every text is a valid question, of whatever characters, and finds the word that stands in it by itself.
+search-cli: pattern-memory search shows what is found, with its place, date and score, or as JSON.
 search-families: What the remember family wrote memory_search finds, and the reverse; each row says where it lives.
 """,
 )

@@ -114,3 +114,20 @@ def test_the_node_is_started_shown_and_stopped(tmp_path: Path) -> None:
     finally:
         assert shell.run("node", "stop").stdout == "The node has left.\n"
     assert shell.run("node", "status").returncode == 3
+
+
+@pytest.mark.requirement("search-cli")
+def test_a_search_shows_what_is_found_and_why(shell: Shell) -> None:
+    shell.run("remember", "The VPN is needed for staging", "--scope", "team", "--category", "learnings")
+    shell.run("remember", "Lunch is at noon", "--category", "longterm")
+    shown = shell.run("search", "which", "vpn", "--explain")
+    assert shown.returncode == 0, shown.stderr
+    assert "The VPN is needed for staging" in shown.stdout
+    assert "team/learnings" in shown.stdout
+    assert "words 1.00" in shown.stdout
+    assert "Lunch" not in shown.stdout
+    rows = json.loads(shell.run("search", "--json", "--since", "yesterday", "vpn").stdout)["rows"]
+    assert [row["content"] for row in rows] == ["The VPN is needed for staging"]
+    assert shell.run("search", "quince").stdout == "Nothing found.\n"
+    wrong = shell.run("search", "--since", "recently", "vpn")
+    assert (wrong.returncode, "time_filter" in wrong.stderr) == (2, True)
