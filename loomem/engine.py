@@ -42,7 +42,10 @@ from loomem.results import (
     History,
     Imported,
     ItemError,
+    MemoryStats,
+    MemoryStatus,
     Migrated,
+    Namespaces,
     Rated,
     Recalled,
     Remembered,
@@ -52,7 +55,7 @@ from loomem.results import (
     Updated,
 )
 from loomem.search import Search
-from loomem.store import bulk, deletion, facts, feedback, history, intake, lifecycle, read, transfer
+from loomem.store import bulk, deletion, facts, feedback, history, intake, lifecycle, overview, read, transfer
 from loomem.store.cleaning import Cleaning
 from loomem.store.files import Files
 from loomem.store.migrate import migrate
@@ -492,6 +495,22 @@ class Engine:
         question = clean_question(raw, where, search.settings, now=self._door.now, zone=self._zone)
         await read.until(self._projection, _position(at_least), question.scopes)
         return await search.answer(question)
+
+    async def namespaces(self) -> Namespaces:
+        """Return the streams that the caller may name. Raises: Unavailable."""
+        return await overview.namespaces(self._door, self._facts.namespaces)
+
+    async def memory_status(self, *, stream: object = None) -> MemoryStatus:
+        """Return how a stream stands, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
+        found = await self._stream(stream)
+        search = self._search
+        trouble = None if search is None else search.lacks()
+        return await overview.status(self._door, found, None if search is None else search.embedded(), trouble)
+
+    async def memory_stats(self, *, stream: object = None) -> MemoryStats:
+        """Return a stream in numbers, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
+        found = await self._stream(stream)
+        return await overview.stats(self._door, found, None if self._search is None else self._search.embedded())
 
     def counts(self) -> Health:
         """Return what the views hold and how they are, without waiting for anything."""

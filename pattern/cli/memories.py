@@ -6,17 +6,14 @@ import sys
 from typing import Any
 
 import click
-import msgspec
 
 from identity.visibility import Scope
 from loomem.core.record import Category
 from pattern.cli import show
-from pattern.cli.session import configured, with_engine
+from pattern.cli.session import with_engine
 
 SCOPES = click.Choice([str(scope) for scope in Scope])
 CATEGORIES = click.Choice([str(category) for category in Category])
-PATIENCE_MS = 20_000
-"""How long a search may wait for the index, which a command has to build first."""
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, as the MCP tool answers.")
 
 
@@ -104,51 +101,6 @@ def recall(
         )
     )
     show.result(page, as_json=as_json, human=lambda: show.recalled(page))
-
-
-@click.command()
-@click.argument("text", nargs=-1, required=True)
-@click.option("--limit", "top_k", type=int, help="At most so many; default 5, most 20.")
-@click.option("--since", "time_filter", help="Only what happened since: a date, or `last week`, `3 days ago`...")
-@click.option(
-    "--scope", "scopes", type=SCOPES, multiple=True, help="Where to look; may be repeated; default everywhere."
-)
-@click.option("--stream", help="Look in this one alone: an id or alias, as memory_namespaces tells them.")
-@click.option("--superseded", "include_superseded", is_flag=True, help="Older versions too.")
-@click.option("--explain", is_flag=True, help="How each came to its score.")
-@as_json
-def search(
-    text: tuple[str, ...],
-    *,
-    top_k: int | None,
-    time_filter: str | None,
-    scopes: tuple[str, ...],
-    stream: str | None,
-    include_superseded: bool,
-    explain: bool,
-    as_json: bool,
-) -> None:
-    """Find memories by words and meaning, the best first.
-
-    \b
-    pattern-memory search when do we deploy
-    pattern-memory search --since "last month" --json release | jq -r '.rows[].content'
-    """
-    known = configured()
-    patient = msgspec.structs.replace(known.search, deadline_ms=PATIENCE_MS)
-    found = with_engine(
-        lambda engine: engine.search(
-            query=" ".join(text),
-            top_k=top_k,
-            time_filter=time_filter,
-            scopes=list(scopes) or None,
-            stream=stream,
-            include_superseded=include_superseded,
-            explain=explain,
-        ),
-        msgspec.structs.replace(known, search=patient),
-    )
-    show.result(found, as_json=as_json, human=lambda: show.found(found))
 
 
 @click.command()

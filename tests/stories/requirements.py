@@ -411,6 +411,7 @@ HYGIENE: Final = _read(
     "knowledge tools, acceptance checks 7 and 14; text hygiene",
     """
 search-7.forms: Phones, e-mail addresses and national ids become [PHONE], [EMAIL], [ID]; identifiers, hashes, issue numbers, dates, versions and money stay.
+search-7.doors: What a fact says is redacted before it is stored or said back, from every door.
 search-7.nested: Metadata is redacted in keys and values, however deep.
 search-14.fixed: What is escaped twice is decoded and stripped to what it hid; sanitising stored text again changes nothing.
 search-14.refused: What still changes after four passes is refused as invalid.
@@ -443,7 +444,7 @@ search-gone: What was forgotten, deleted, expired or superseded is gone from sea
 search-languages: In Polish, German, Chinese, Japanese, Korean, Thai, Arabic, Russian, English, code and numbers a question with a word of the memory finds it among the first three, nine times of ten.
 search-meaning: A question in other words finds the memory by its meaning, in nine languages.
 search-any-text: Every text is a valid question, of whatever characters, and finds the word that stands in it by itself.
-search-cli: pattern-memory search shows what is found, with its place, date and score, or as JSON.
+search-cli: pattern-memory search shows what is found in the words of the tool, or as JSON, also in the first second of a process.
 search-families: What the remember family wrote memory_search finds, and the reverse; each row says where it lives.
 """,
 )
