@@ -25,6 +25,7 @@ from loomem.core.row import Place, Row
 from loomem.core.search.admit import happened_within, was_valid
 from loomem.core.search.collapse import capped, collapse
 from loomem.core.search.fuse import Fused, Hit, Signals, fuse
+from loomem.core.search.gist import gist
 from loomem.core.search.question import Question
 from loomem.core.search.settings import SearchSettings
 from loomem.core.search.weigh import Span, Weighing
@@ -41,8 +42,6 @@ WEIGHED, WEIGHED_PER_ROW = 200, 10
 """Of what the arms found, how many of the best are weighed: no factors lift what is behind them to the front."""
 POOL_LIMIT = 20_000
 """Rows that an arm is asked for when most of what it finds may not be shown."""
-QUESTION_CHARS = 2_000
-"""Of a question that are embedded."""
 
 Admit = Callable[[Row], bool]
 
@@ -225,7 +224,7 @@ class Search:
             nonlocal embedded
             try:
                 async with asyncio.timeout_at(until):
-                    embedded = await asker.query(text[:QUESTION_CHARS])
+                    embedded = await asker.query(gist(text))
             except TimeoutError:
                 degraded.append("meaning: the question was not embedded in time")
             except LoomError as error:

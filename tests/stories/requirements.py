@@ -412,6 +412,8 @@ HYGIENE: Final = _read(
     """
 search-7.forms: Phones, e-mail addresses and national ids become [PHONE], [EMAIL], [ID]; identifiers, hashes, issue numbers, dates, versions and money stay.
 search-7.doors: What a fact says is redacted before it is stored or said back, from every door.
+search-7.store: memory_store says back and stores [PHONE] and [EMAIL] for what it was given; an identifier stays.
+search-7.settings: Each kind of redaction can be switched off, all of them too, and terms of a blocklist are redacted.
 search-7.nested: Metadata is redacted in keys and values, however deep.
 search-14.fixed: What is escaped twice is decoded and stripped to what it hid; sanitising stored text again changes nothing.
 search-14.refused: What still changes after four passes is refused as invalid.
@@ -471,6 +473,7 @@ JOINING: Final = _read(
     """
 search-fuse.alone: One arm alone, without conversations, keeps its order; what any arm found is found once, with a score in [0, 1].
 search-fuse.length: The longer a question, the less its words count beside its meaning.
+search-gist: Of a long question the beginning and the end are embedded, in whole words; its words are all looked up.
 search-threads.lent: A turn is lent by the turns around it, the nearer the more; a greeting, an article and a question take less.
 search-threads.order: Turns stand in the order of their numbers, else as they were made, however they came; drops are seen at once.
 search-threads.days: What was said on another day, in another conversation or another space lends nothing.
