@@ -42,7 +42,10 @@ from loomem.results import (
     History,
     Imported,
     ItemError,
+    MemoryStats,
+    MemoryStatus,
     Migrated,
+    Namespaces,
     Rated,
     Recalled,
     Remembered,
@@ -52,7 +55,7 @@ from loomem.results import (
     Updated,
 )
 from loomem.search import Search
-from loomem.store import bulk, deletion, facts, feedback, history, intake, lifecycle, read, transfer
+from loomem.store import bulk, deletion, facts, feedback, history, intake, lifecycle, overview, read, transfer
 from loomem.store.cleaning import Cleaning
 from loomem.store.files import Files
 from loomem.store.migrate import migrate
@@ -413,13 +416,14 @@ class Engine:
         min_priority: object = None,
         max_priority: object = None,
         search: object = None,
+        query: object = None,
         related_to: object = None,
         depth: object = None,
         at_least: object = None,
         include_expired: object = None,
         include_superseded: object = None,
     ) -> Recalled:
-        """Return the visible memories that pass every filter, best first, a page at a time.
+        """Return the visible memories that pass every filter, best first, a page at a time; with `query` those it finds.
 
         Raises: InvalidInput, InvalidCategory, Unavailable.
         """
@@ -436,14 +440,17 @@ class Engine:
             min_priority=min_priority,
             max_priority=max_priority,
             search=search,
+            query=query,
             related_to=related_to,
             depth=depth,
             include_expired=include_expired,
             include_superseded=include_superseded,
         )
-        query = clean_query(raw, self.limits, self._zone)
-        page = clean_page(limit, cursor, query, self.limits)
-        return await read.recall(self._door, query, page, _position(at_least))
+        asked = clean_query(raw, self.limits, self._zone)
+        page = clean_page(limit, cursor, asked, self.limits)
+        if asked.query:
+            return await read.recall_ranked(self._door, self._searching(), asked, page, _position(at_least))
+        return await read.recall(self._door, asked, page, _position(at_least))
 
     async def history(self, *, chunk_id: object, limit: object = None, stream: object = None) -> History:
         """Return the versions of a fact, from the id of any of them.
@@ -488,6 +495,22 @@ class Engine:
         question = clean_question(raw, where, search.settings, now=self._door.now, zone=self._zone)
         await read.until(self._projection, _position(at_least), question.scopes)
         return await search.answer(question)
+
+    async def namespaces(self) -> Namespaces:
+        """Return the streams that the caller may name. Raises: Unavailable."""
+        return await overview.namespaces(self._door, self._facts.namespaces)
+
+    async def memory_status(self, *, stream: object = None) -> MemoryStatus:
+        """Return how a stream stands, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
+        found = await self._stream(stream)
+        search = self._search
+        trouble = None if search is None else search.lacks()
+        return await overview.status(self._door, found, None if search is None else search.embedded(), trouble)
+
+    async def memory_stats(self, *, stream: object = None) -> MemoryStats:
+        """Return a stream in numbers, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
+        found = await self._stream(stream)
+        return await overview.stats(self._door, found, None if self._search is None else self._search.embedded())
 
     def counts(self) -> Health:
         """Return what the views hold and how they are, without waiting for anything."""

@@ -156,6 +156,51 @@ class Rated(Result, frozen=True, kw_only=True):
     position: str | None = None
 
 
+class Namespace(Result, frozen=True, kw_only=True):
+    alias: str
+    stream_id: str = msgspec.field(name="stream_id")
+    type: str
+    """`user_private`, `project` or `organization_shared`."""
+    access: str
+    """`owner`: all of it is yours to change; `write`: your own part is."""
+    default: bool = False
+
+
+class Namespaces(Result, frozen=True, kw_only=True):
+    namespaces: dict[str, str]
+    """Ids by alias."""
+    details: list[Namespace]
+
+
+class MemoryStatus(Result, frozen=True, kw_only=True):
+    status: str
+    stream: str
+    memories: int
+    embedded: int
+    pending: int
+    embeddings: str
+    associator: str = "disabled"
+    undecodable: int
+
+
+Numbers = dict[str, int | float | str | bool | None]
+
+
+class MemoryStats(Result, frozen=True, kw_only=True):
+    """Aggregates, never content. Null is what is not known here."""
+
+    stream: str
+    health: Numbers
+    retrieval: Numbers
+    consolidation: Numbers
+    fact_types: dict[str, int]
+    attribution: dict[str, int]
+    trust: dict[str, int]
+    activity: Numbers
+    extraction: Numbers
+    meta: Numbers
+
+
 class Version(Result, frozen=True, kw_only=True):
     """One version of a fact."""
 
@@ -213,6 +258,8 @@ class Recalled(Result, frozen=True, kw_only=True):
     position: str
     corrupt: int | None = None
     """Unreadable records of the fetched scopes, when there are any."""
+    degraded: list[str] | None = None
+    """Of a ranked answer: what was missing, and why."""
 
 
 class ItemError(Result, frozen=True, kw_only=True):

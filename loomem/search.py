@@ -19,7 +19,7 @@ import msgspec
 
 from identity.errors import LoomError
 from identity.ports import Clock
-from loomem.core.embedding import Asker, Embedded
+from loomem.core.embedding import Asker, Embedded, Readiness
 from loomem.core.position import format_position
 from loomem.core.row import Place, Row
 from loomem.core.search.admit import happened_within, was_valid
@@ -108,6 +108,24 @@ class Search:
             took_ms=round((time.perf_counter() - began) * 1_000, 1),
             position=format_position(self._projection.position_of(question.scopes)),
         )
+
+    def embedded(self) -> Callable[[Row], bool] | None:
+        """Return what says whether a row has a vector of the model in use; None when there is to be no model."""
+        state = None if self._asker is None else self._asker.state()
+        if state is None or state.state is Readiness.OFF:
+            return None
+        held = self._vectors.status
+        model = state.model or (held[0].model if held else None)
+        if model is None:
+            return lambda _: False
+        return lambda row: self._vectors.vector(row, model) is not None
+
+    def lacks(self) -> str | None:
+        """Return why questions are not embedded, in words, if they are not."""
+        state = None if self._asker is None else self._asker.state()
+        if state is None or state.state in (Readiness.READY, Readiness.OFF):
+            return None
+        return f"the model is {state.state}{f': {state.reason}' if state.reason else ''}"
 
     async def rank(
         self, text: str, within: Callable[[Place], bool], admit: Admit, wanted: int, *, explain: bool = False

@@ -17,13 +17,16 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import msgspec
 
 from identity.config import read_config
 from identity.errors import InvalidInput, LoomError
 from identity.ports import Clock
+from pattern.config.check import Layer
+from pattern.config.files import found
+from pattern.config.schema import keys
 from pattern.profiles import SERVER_NAMES, Profile, instructions, profile_of, tools
 from pattern.server.lifetime import leave, on_signals, watch_parent
 from pattern.settings import Settings, from_environment
@@ -42,21 +45,46 @@ LEVEL = "INFO"
 """What is logged when nobody asks for more or less."""
 
 
-def settings() -> Settings:
-    """Return what the environment says, and where it is silent, the configuration files.
+class Sources(NamedTuple):
+    """What is known before anything is decided."""
+
+    environment: dict[str, str]
+    """What is set, and below it what the project's and the user's JSON files say."""
+    cwd: Path
+    layers: list[Layer]
+    """What `pattern.toml` says: the user's, then the project's."""
+    files: tuple[str, ...]
+    """The JSON files that were read."""
+    warnings: tuple[str, ...]
+
+
+def sources(*, project: bool = True) -> Sources:
+    """Return what the environment and the configuration files say; without `project`, the user's alone.
 
     Raises: InvalidInput.
     """
     home, cwd = Path.home(), Path.cwd()
     environment = {"HOME": str(home), **{name: value for name, value in os.environ.items() if value.strip()}}
-    config = read_config(from_environment(environment, cwd).project_path, home)
+    folder = (cwd / environment.get("MCP_PROJECT_PATH", "")).resolve()
+    layers = found(environment, folder if project else None, home, cwd)
+    config = read_config(folder, home)
     files = {"NATS_URL": config.nats_url, "LOOMINAL_PROJECT_ID": config.project_id, "LOG_LEVEL": config.log_level}
-    environment = {name: value for name, value in files.items() if value is not None} | environment
+    said = {keys()[path].variable for layer in layers for path in layer.values}
+    environment = {name: value for name, value in files.items() if value is not None and name not in said} | environment
+    return Sources(environment, cwd, layers, tuple(map(str, config.files)), config.warnings)
+
+
+def settings(*, project: bool = True) -> Settings:
+    """Return what the environment says, and where it is silent, the configuration files; see `sources`.
+
+    Raises: InvalidInput.
+    """
+    environment, cwd, layers, files, warnings = sources(project=project)
     if Path(__file__).resolve().parent.parent == cwd:
         # Run from a checkout: a node has another working directory, and must be told where the packages are.
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(cwd), environment.get("PYTHONPATH"))))
-    known = from_environment(environment, cwd)
-    return msgspec.structs.replace(known, warnings=(*known.warnings, *config.warnings))
+    known = from_environment(environment, cwd, layers)
+    return msgspec.structs.replace(known, files=(*known.files, *files), warnings=(*known.warnings, *warnings))
 
 
 def serve_stdio(profile: str | None, stdin: BinaryIO, stdout: BinaryIO, *, parent: int) -> None:
@@ -101,7 +129,7 @@ def run_node() -> int:
     from pattern import node
 
     try:
-        known = settings()
+        known = settings(project=False)
         start_logging(known)
         return node.run(known)
     except LoomError as error:

@@ -69,6 +69,7 @@ class Parts:
                 ids=RandomIds(),
                 scan=settings.scan_policy,
                 zone=settings.timezone,
+                facts=settings.facts,
                 files=Files((settings.files_dir,)),
                 search=Search(
                     views=views,

@@ -1,60 +1,35 @@
-"""Settings: what the environment says, read once, as one frozen value.
+"""Settings: what the environment and the configuration files say, as one frozen value.
 
-Pure: a mapping and a working directory in, a value and the warnings about it out. An empty variable counts as unset,
-since MCP clients pass `"NATS_PASS": ""` for what their user left blank. Deliberately absent: `os.environ` (the
-composition root reads it) and project files such as `.loominal-config.json` (`identity.config` reads them).
+Pure: a mapping, a working directory and what files say in, a value and the warnings about it out. An empty variable counts
+as unset, since MCP clients pass `"NATS_PASS": ""` for what their user left blank. Deliberately absent: `os.environ` (the
+composition root reads it), the reading of files (`pattern.config.files`, `identity.config`), keys and their bounds
+(`pattern.config.schema`).
 """
 
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from identity.errors import InvalidInput
+from loomem.core.facts import FactSettings
 from loomem.core.limits import Limits
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.settings import SearchSettings
-from loomem.embed.settings import Adapter, EmbedSettings
-from pattern.profiles import Profile, profile_of
+from loomem.embed.settings import EmbedSettings
+from pattern.config.check import Layer
+from pattern.config.choose import Choice, choose
+from pattern.config.schema import FILES, PatternFile, Start, keys
+from pattern.profiles import Profile
 
 LEVELS = {"DEBUG": "DEBUG", "INFO": "INFO", "WARN": "WARNING", "WARNING": "WARNING", "ERROR": "ERROR"}
 
-_LIMIT = "PATTERN_LIMIT_"
-_LIMIT_NAMES = {f"{_LIMIT}{name.upper()}": name for name in Limits.__struct_fields__}
-_KNOWN = frozenset(
-    {
-        "PATTERN_HOME",
-        "PATTERN_NODE",
-        "PATTERN_NODE_IDLE_S",
-        "PATTERN_WARM_START",
-        "PATTERN_FILES_DIR",
-        "PATTERN_SCAN_POLICY",
-        "PATTERN_CONTENT_SCANNING",
-        "PATTERN_DISABLE_CONTENT_SCAN",
-        "PATTERN_TIMEZONE",
-        "PATTERN_REPLICAS",
-        "PATTERN_INBOX_PREFIX",
-        "PATTERN_EMBEDDER",
-        "PATTERN_EMBEDDER_MODEL",
-        "PATTERN_EMBEDDER_FOLDER",
-        "PATTERN_EMBEDDER_URL",
-        "PATTERN_EMBEDDER_KEY",
-        "PATTERN_EMBEDDER_THREADS",
-        "PATTERN_EMBEDDER_TEXT_CHARS",
-        "PATTERN_EMBEDDER_QUERY_CHARS",
-        "PATTERN_PROFILE",
-        *_LIMIT_NAMES,
-    }
-)
-
-
-_FILES = ("NATS_CREDS", "NATS_NKEY", "NATS_CA", "NATS_CERT", "NATS_KEY", "PATTERN_EMBEDDER_FOLDER")
+_OTHERS = frozenset({"PATTERN_HOME", "PATTERN_CONFIG", "PATTERN_CONTENT_SCANNING", "PATTERN_DISABLE_CONTENT_SCAN"})
+"""Variables that stand for no key of the file."""
 
 
 class Nats(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +52,7 @@ class Nats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything the environment decides."""
+    """Everything that the environment and the configuration files decide."""
 
     nats: Nats
     project_path: Path
@@ -106,6 +81,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     search: SearchSettings
     profile: Profile
     """Which tools a session offers."""
+    facts: FactSettings
+    """How facts are stored: whose word is trusted, which streams there are, what is redacted."""
+    files: tuple[str, ...]
+    """The configuration files that were read."""
     log_level: str | None
     """As asked for; None = nobody did."""
     node_environment: dict[str, str]
@@ -118,58 +97,95 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return f"Settings(project_path={str(self.project_path)!r}, home={str(self.home)!r})"
 
 
-def from_environment(environment: Mapping[str, str], cwd: Path) -> Settings:
-    """Return the settings that these variables make.
+def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence[Layer] = ()) -> Settings:
+    """Return the settings that these variables make, over what files say, of which the later beat the earlier.
 
-    Raises: InvalidInput naming the variable and what it may be.
+    Raises: InvalidInput naming the variable, or file and key, and what it may be.
     """
     env = {name: value for name, value in environment.items() if value.strip()}
+    choice = chosen(env, layers)
+    file = choice.file()
     home = _path(env.get("PATTERN_HOME"), cwd, default=_data_home(env, cwd) / "pattern-memory")
     return Settings(
-        nats=_nats(env, cwd),
+        nats=_nats(file, env, cwd),
         project_path=_path(env.get("MCP_PROJECT_PATH"), cwd, default=cwd),
         project_id=env.get("LOOMINAL_PROJECT_ID"),
         agent_id=env.get("LOOMINAL_AGENT_ID"),
-        user_id=env.get("LOOMINAL_USER_ID"),
+        user_id=file.user,
         subagent_type=env.get("LOOMINAL_SUBAGENT_TYPE"),
         warp=_choice(env, "LOOMINAL_IDENTITY", ("auto", "warp")) == "warp",
         home=home,
-        node=_choice(env, "PATTERN_NODE", ("auto", "off")) == "auto",
-        node_idle_s=_number(env, "PATTERN_NODE_IDLE_S", 300.0),
-        warm_start=_choice(env, "PATTERN_WARM_START", ("auto", "off")) == "auto",
-        files_dir=_path(env.get("PATTERN_FILES_DIR"), cwd, default=cwd),
-        scan_policy=_scan_policy(env),
-        timezone=_timezone(env),
-        replicas=_whole(env, "PATTERN_REPLICAS", 1, most=5),
-        limits=_limits(env),
-        embed=_embed(env, cwd),
-        search=SearchSettings(),
-        profile=profile_of(env.get("PATTERN_PROFILE", Profile.FULL), said_by="PATTERN_PROFILE"),
-        log_level=_log_level(env),
-        node_environment={**environment, **_absolute(env, cwd), "PATTERN_HOME": str(home)},
-        warnings=tuple(_unknown(env)),
+        node=file.node.start is Start.AUTO,
+        node_idle_s=file.node.idle_s,
+        warm_start=file.warm_start is Start.AUTO,
+        files_dir=_path(file.files_dir, cwd, default=cwd),
+        scan_policy=_scan_policy(file, env),
+        timezone=ZoneInfo(file.timezone),
+        replicas=file.nats.replicas,
+        limits=msgspec.structs.replace(file.limits, retention_s=file.retention.soft_delete_days * 86_400),
+        embed=_embed(file, cwd),
+        search=file.search,
+        profile=file.profile,
+        facts=FactSettings(
+            honor_caller_trust_source=file.server.honor_caller_trust_source,
+            namespaces=file.namespaces,
+            pii=file.pii,
+        ),
+        files=tuple(layer.file for layer in layers),
+        log_level=None if file.log_level is None else LEVELS[file.log_level],
+        node_environment=_node_environment(environment, cwd, home),
+        warnings=(*(str(problem) for problem in choice.problems), *_unknown(env)),
     )
 
 
-def _nats(env: Mapping[str, str], cwd: Path) -> Nats:
-    file = _absolute(env, cwd).get
+def chosen(environment: Mapping[str, str], layers: Sequence[Layer]) -> Choice:
+    """Return what counts for each key of the file, and where it comes from.
+
+    Raises: InvalidInput, with all that is wrong in the files.
+    """
+    errors = [str(problem) for layer in layers for problem in layer.errors]
+    if errors:
+        raise InvalidInput("\n".join(errors), field=layers[0].file)
+    debug = environment.get("DEBUG", "").lower() in ("true", "1")
+    return choose(layers, {**environment, "LOG_LEVEL": "DEBUG"} if debug else environment)
+
+
+def _nats(file: PatternFile, env: Mapping[str, str], cwd: Path) -> Nats:
+    def absolute(name: str | None) -> str | None:
+        return None if name is None else str(_path(name, cwd, default=cwd))
+
+    nats = file.nats
     return Nats(
-        url=env.get("NATS_URL"),
+        url=nats.url,
         user=env.get("NATS_USER"),
         password=env.get("NATS_PASS"),
         token=env.get("NATS_TOKEN"),
-        credentials_file=file("NATS_CREDS"),
-        nkey_file=file("NATS_NKEY"),
-        ca_file=file("NATS_CA"),
-        cert_file=file("NATS_CERT"),
-        key_file=file("NATS_KEY"),
-        inbox_prefix=env.get("PATTERN_INBOX_PREFIX"),
+        credentials_file=absolute(nats.credentials_file),
+        nkey_file=absolute(nats.nkey_file),
+        ca_file=absolute(nats.ca_file),
+        cert_file=absolute(nats.cert_file),
+        key_file=absolute(nats.key_file),
+        inbox_prefix=nats.inbox_prefix,
     )
 
 
-def _absolute(env: Mapping[str, str], cwd: Path) -> dict[str, str]:
-    """Return the files that are named, absolute, since the background node reads them from a folder of its own."""
-    return {name: str(_path(env[name], cwd, default=cwd)) for name in _FILES if name in env}
+def _embed(file: PatternFile, cwd: Path) -> EmbedSettings:
+    embed = file.embedding
+    return embed if embed.folder is None else msgspec.structs.replace(embed, folder=str((cwd / embed.folder).resolve()))
+
+
+def _node_environment(environment: Mapping[str, str], cwd: Path, home: Path) -> dict[str, str]:
+    """Return the environment of a node: files absolute, since it reads them from a folder of its own.
+
+    It reads the user's configuration file itself; a project's does not concern it.
+    """
+    named = {key.variable for path, key in keys().items() if path in FILES and path != ("files_dir",)} | {
+        "PATTERN_CONFIG"
+    }
+    files = {
+        name: str(_path(environment[name], cwd, default=cwd)) for name in named if environment.get(name, "").strip()
+    }
+    return {**environment, **files, "PATTERN_HOME": str(home)}
 
 
 def _data_home(env: Mapping[str, str], cwd: Path) -> Path:
@@ -194,84 +210,18 @@ def _choice(env: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
     return word
 
 
-def _number(env: Mapping[str, str], name: str, default: float) -> float:
-    text = env.get(name)
-    if text is None:
-        return default
-    if not re.fullmatch(r"\d{1,9}(\.\d{1,6})?", text, re.ASCII):
-        raise InvalidInput(f"{name} must be a number of seconds such as 300, not {text[:40]!r}", field=name)
-    return float(text)
-
-
-def _whole(env: Mapping[str, str], name: str, default: int, *, most: int = 10**12) -> int:
-    text = env.get(name)
-    if text is None:
-        return default
-    if not re.fullmatch(r"\d{1,13}", text, re.ASCII) or not 1 <= int(text) <= most:
-        raise InvalidInput(f"{name} must be a whole number from 1 to {most}, not {text[:40]!r}", field=name)
-    return int(text)
-
-
-def _limits(env: Mapping[str, str]) -> Limits:
-    standard = Limits()
-    changed: dict[str, Any] = {
-        field: _whole(env, variable, getattr(standard, field))
-        for variable, field in _LIMIT_NAMES.items()
-        if variable in env
-    }
-    return msgspec.structs.replace(standard, **changed)
-
-
-def _embed(env: Mapping[str, str], cwd: Path) -> EmbedSettings:
-    standard = EmbedSettings()
-    return EmbedSettings(
-        adapter=Adapter(_choice(env, "PATTERN_EMBEDDER", tuple(str(adapter) for adapter in Adapter))),
-        model=env.get("PATTERN_EMBEDDER_MODEL"),
-        folder=_absolute(env, cwd).get("PATTERN_EMBEDDER_FOLDER"),
-        url=env.get("PATTERN_EMBEDDER_URL", standard.url),
-        key=env.get("PATTERN_EMBEDDER_KEY"),
-        threads=_whole(env, "PATTERN_EMBEDDER_THREADS", standard.threads, most=64),
-        text_chars=_whole(env, "PATTERN_EMBEDDER_TEXT_CHARS", standard.text_chars, most=100_000),
-        query_chars=_whole(env, "PATTERN_EMBEDDER_QUERY_CHARS", standard.query_chars, most=10_000),
-    )
-
-
-def _scan_policy(env: Mapping[str, str]) -> ScanPolicy:
+def _scan_policy(file: PatternFile, env: Mapping[str, str]) -> ScanPolicy:
     """Return what happens to secrets; the two older switches turn scanning off, an explicit policy wins over them."""
-    if "PATTERN_SCAN_POLICY" in env:
-        return ScanPolicy(_choice(env, "PATTERN_SCAN_POLICY", tuple(str(policy) for policy in ScanPolicy)))
     silenced = env.get("PATTERN_CONTENT_SCANNING") == "false" or env.get("PATTERN_DISABLE_CONTENT_SCAN") == "true"
-    return ScanPolicy.OFF if silenced else ScanPolicy.WARN
-
-
-def _timezone(env: Mapping[str, str]) -> ZoneInfo:
-    name = env.get("PATTERN_TIMEZONE", "UTC")
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, LookupError):  # not a key, a directory, not installed
-        raise InvalidInput(
-            f"PATTERN_TIMEZONE must be a time zone such as Europe/Warsaw, not {name[:40]!r}", field="PATTERN_TIMEZONE"
-        ) from None
-
-
-def _log_level(env: Mapping[str, str]) -> str | None:
-    if env.get("DEBUG", "").lower() in ("true", "1"):
-        return "DEBUG"
-    if "LOG_LEVEL" not in env:
-        return None
-    level = LEVELS.get(env["LOG_LEVEL"].upper())
-    if level is None:
-        raise InvalidInput(
-            f"LOG_LEVEL must be DEBUG, INFO, WARN or ERROR, not {env['LOG_LEVEL'][:40]!r}", field="LOG_LEVEL"
-        )
-    return level
+    return ScanPolicy.OFF if silenced and "PATTERN_SCAN_POLICY" not in env else file.scan.policy
 
 
 def _unknown(env: Mapping[str, str]) -> list[str]:
     """Return a warning for each PATTERN_ variable that means nothing, with what was probably meant."""
+    known = _OTHERS | {key.variable for key in keys().values()}
     warnings: list[str] = []
     for name in sorted(env):
-        if name.startswith("PATTERN_") and name not in _KNOWN:
-            near = difflib.get_close_matches(name, _KNOWN, n=1)
+        if name.startswith("PATTERN_") and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
             warnings.append(f"{name} is not a setting" + (f"; did you mean {near[0]}?" if near else ""))
     return warnings

@@ -6,9 +6,10 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Annotated, Any, TypeGuard
 
 import msgspec
+from msgspec import Meta
 
 from identity.errors import InvalidCategory, InvalidInput
 from identity.visibility import Scope
@@ -21,40 +22,43 @@ SAFE_INTEGER = 2**53 - 1
 """The largest whole number that every JSON reader keeps exactly."""
 
 
+Count = Annotated[int, Meta(ge=1, le=10**12)]
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits with the defaults of the specification; the settings override them."""
 
-    content_bytes: int = 32_768
-    fact_bytes: int = 102_400
+    content_bytes: Count = 32_768
+    fact_bytes: Count = 102_400
     """Content of what memory_store stores."""
-    tags: int = 10
-    tag_chars: int = 50
-    related: int = 100
-    metadata_bytes: int = 10_240
-    id_chars: int = 128
-    core: int = 100
+    tags: Count = 10
+    tag_chars: Count = 50
+    related: Count = 100
+    metadata_bytes: Count = 10_240
+    id_chars: Count = 128
+    core: Count = 100
     """Core memories per owner."""
-    recent: int = 1_000
+    recent: Count = 1_000
     """Soft: the oldest beyond it are evicted."""
-    tasks: int = 500
+    tasks: Count = 500
     """Soft: the oldest beyond it are evicted."""
-    space: int = 10_000
+    space: Count = 10_000
     """Memories of one owner in private, team or public."""
-    personal: int = 200_000
+    personal: Count = 200_000
     """Memories in one personal space or stream."""
-    summary_bytes: int = 4_096
-    recall: int = 200
-    recall_default: int = 50
-    bulk: int = 1_000
+    summary_bytes: Count = 4_096
+    recall: Count = 200
+    recall_default: Count = 50
+    bulk: Count = 1_000
     """Items of one bulk call."""
-    ttl_recent_s: int = 86_400
-    ttl_grace_s: int = 86_400
+    ttl_recent_s: Count = 86_400
+    ttl_grace_s: Count = 86_400
     """How long after `expiresAt` the server erases a record."""
-    ttl_max_s: int = 10 * 365 * 86_400
-    tombstone_s: int = 30 * 86_400
-    retention_s: int = 30 * 86_400
+    ttl_max_s: Count = 10 * 365 * 86_400
+    tombstone_s: Count = 30 * 86_400
+    retention_s: Count = 30 * 86_400
     """How long what memory_delete deleted can be restored."""
-    file_bytes: int = 256 * 1024 * 1024
+    file_bytes: Count = 256 * 1024 * 1024
     """Size of an import file."""
 
 

@@ -48,6 +48,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     max_priority: int | None = None
     search: str = ""
     """Case-folded."""
+    query: str = ""
+    """What to rank by, and to find by its words and its meaning; empty = in the order of importance and age."""
     related_to: tuple[str, ...] = ()
     depth: int = 1
     include_expired: bool = False
@@ -59,7 +61,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
     limit: int
     after: int | None = None
-    """Order of the last row of the page before."""
+    """Order of the last row of the page before; of a ranked answer, how many rows the pages before had."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +101,7 @@ class RawQuery(msgspec.Struct, frozen=True, kw_only=True):
     min_priority: object = None
     max_priority: object = None
     search: object = None
+    query: object = None
     related_to: object = None
     depth: object = None
     include_expired: object = None
@@ -130,11 +133,22 @@ def clean_query(raw: RawQuery, limits: Limits, zone: tzinfo) -> Query:
         min_priority=priority("minPriority", raw.min_priority),
         max_priority=priority("maxPriority", raw.max_priority),
         search="" if raw.search is None else fold(check.clean_text("search", raw.search)),
+        query="" if raw.query is None else clean_query_text(raw.query).strip(),
         related_to=_clean_related(raw.related_to, limits),
         depth=1 if raw.depth is None else check.clean_integer("depth", raw.depth, low=1, high=DEPTH_LIMIT),
         include_expired=check.clean_flag("includeExpired", raw.include_expired, default=False),
         include_superseded=check.clean_flag("includeSuperseded", raw.include_superseded, default=False),
     )
+
+
+def clean_query_text(text: object) -> str:
+    """Return what is asked, whatever it is, as text that can be compared: it is not stored, so nothing in it is an error.
+
+    Raises: InvalidInput (no text at all).
+    """
+    if not isinstance(text, str):
+        raise InvalidInput(f"query must be a string, not {check.kind_of(text)}", field="query")
+    return text.encode("utf-8", "replace").decode().replace("\0", " ")
 
 
 def clean_page(limit: object, cursor: object, query: Query, limits: Limits) -> Page:
@@ -197,12 +211,13 @@ def _clean_related(value: object, limits: Limits) -> tuple[str, ...]:
 _CURSOR = re.compile(r"([0-9a-f]{8})-([0-9a-f]{1,40})\Z")
 
 
-def make_cursor(query: Query, last: Row) -> str:
+def make_cursor(query: Query, after: int) -> str:
     """Return the opaque text that continues this question after a row.
 
-    It names the row's place in the order, not a count, so what others write meanwhile shifts nothing.
+    It names the row's place in the order, not a count, so what others write meanwhile shifts nothing. A ranked answer has
+    no other order than its own: there it is a count.
     """
-    return f"{_digest(query)}-{last.order:x}"
+    return f"{_digest(query)}-{after:x}"
 
 
 def _parse_cursor(cursor: object, query: Query) -> int:

@@ -5,6 +5,7 @@
 | `__user_default__`                     | the personal space, where facts go when no word is given      |
 | `__private__`                          | the caller's private space                                    |
 | `__project__`, `__public__`            | team, public: one writes one's own part, and reads everybody's |
+| `personal`, `private`, `project`, `public` | the same, unless a configured namespace is called so      |
 | alias or id of a configured namespace  | that stream of the user                                       |
 | id of a stream that holds something    | that stream of the user                                       |
 
@@ -31,6 +32,13 @@ BUILT_IN: dict[str, Scope] = {
     "__project__": Scope.TEAM,
     "__public__": Scope.PUBLIC,
 }
+ALIASES = {
+    "personal": USER_DEFAULT,
+    "private": "__private__",
+    "project": "__project__",
+    "public": "__public__",
+}
+"""What the built-in streams are called, unless a configured namespace is called so."""
 _WORD_OF = {scope: word for word, scope in BUILT_IN.items()}
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _PRIVATE_ROOTS = frozenset({Root.AGENTS, Root.CORE})
@@ -82,9 +90,7 @@ def stream_named(
     if not isinstance(word, str) or not is_stream_id(word):
         shown = word[:64].encode("ascii", "backslashreplace").decode() if isinstance(word, str) else type(word).__name__
         raise InvalidInput(f"Invalid stream id '{shown}'.", field="stream")
-    if word in BUILT_IN:
-        return built_in(caller, word)
-    ident = namespaces.get(word, word)
+    ident = word if word in BUILT_IN else namespaces.get(word) or ALIASES.get(word, word)
     if ident in BUILT_IN:
         return built_in(caller, ident)
     if not caller.is_subagent and (ident in namespaces.values() or ident in existing):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 
 class Adapter(StrEnum):
@@ -27,15 +29,15 @@ class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`openai`: what stands before `/embeddings`."""
     key: str | None = None
     """`openai`: sent as a bearer token; None = nothing is sent."""
-    timeout_s: float = 30.0
+    timeout_s: Annotated[float, Meta(ge=0.1, le=600)] = 30.0
     """`openai`: for one request."""
-    threads: int = 1
+    threads: Annotated[int, Meta(ge=1, le=64)] = 1
     """Cores that one text may take; a query and a memory may be embedded at the same time."""
-    text_chars: int = 1_000
+    text_chars: Annotated[int, Meta(ge=1, le=100_000)] = 1_000
     """How much of a memory the model is given. Chosen by measurement (`loomem.embed.host`)."""
-    query_chars: int = 1_000
+    query_chars: Annotated[int, Meta(ge=1, le=10_000)] = 1_000
     """How much of a query the model is given."""
-    batch: int = 16
+    batch: Annotated[int, Meta(ge=1, le=1_024)] = 16
     """Memories given to the model at once."""
 
     def __repr__(self) -> str:

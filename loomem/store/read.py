@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from identity.errors import NotFound
 from identity.visibility import Scope
@@ -13,6 +15,7 @@ from loomem.core.recall import ALL_SCOPES, Answer, Page, Query, make_cursor, sel
 from loomem.core.record import Category, to_fields
 from loomem.core.row import Row
 from loomem.results import CoreCounts, Counts, Fetched, Health, Recalled, ScopeCounts, ViewHealth
+from loomem.search import Search
 from loomem.store.write import Door
 from loomem.views.chains import Chains
 from loomem.views.projection import Projection
@@ -48,7 +51,56 @@ async def recall(door: Door, query: Query, page: Page, at_least: Position | None
     answer = select(
         query, page, projection.records.shelves(), door.now_ms, None if chains.is_empty else chains.is_superseded
     )
-    groups = _grouped(answer, chains)
+    after = answer.rows[-1].order if answer.more else None
+    return _recalled(door, query, answer, _grouped(answer, chains), after)
+
+
+async def recall_ranked(door: Door, search: Search, query: Query, page: Page, at_least: Position | None) -> Recalled:
+    """Return a page of what a text finds among the rows that pass the other filters, the best first.
+
+    Raises: InvalidInput (a position elsewhere), Unavailable.
+    """
+    await until(door.projection, at_least, ALL_SCOPES if query.related_to else query.scopes)
+    records = door.projection.records
+    passing: list[Answer] = []
+    numbers: set[int] = set()
+
+    def filtered() -> Answer:
+        if not passing:
+            every = Page(limit=sum(len(shelf.rows) for shelf in records.shelves()))
+            superseded = None if records.chains.is_empty else records.chains.is_superseded
+            passing.append(select(query, every, records.shelves(), door.now_ms, superseded))
+            numbers.update(row.number for row in passing[0].rows)
+        return passing[0]
+
+    def admit(row: Row) -> bool:
+        filtered()  # only now: the search has waited for the words
+        return row.number in numbers
+
+    begin = page.after or 0
+    ranking = await search.rank(
+        query.query,
+        lambda place: place.stream is None and place.scope in query.scopes,
+        admit,
+        begin + page.limit,
+    )
+    here = ranking.rows[begin : begin + page.limit]
+    answer = Answer(
+        rows=[one.row for one in here],
+        total=len(ranking.rows),
+        expired=filtered().expired,
+        distances=filtered().distances,
+        more=len(ranking.rows) > begin + page.limit,
+    )
+    groups = _grouped(answer, records.chains, {one.row.number: one.score for one in here})
+    recalled = _recalled(door, query, answer, groups, begin + page.limit)
+    return msgspec.structs.replace(recalled, degraded=ranking.degraded or None)
+
+
+def _recalled(
+    door: Door, query: Query, answer: Answer, groups: dict[Scope, list[dict[str, Any]]], after: int | None
+) -> Recalled:
+    projection = door.projection
     private, personal, team, public = (groups[scope] for scope in Scope)
     return Recalled(
         private=private,
@@ -61,7 +113,7 @@ async def recall(door: Door, query: Query, page: Page, at_least: Position | None
         ),
         total=answer.total,
         has_more=answer.more,
-        cursor=make_cursor(query, answer.rows[-1]) if answer.more else None,
+        cursor=make_cursor(query, after) if answer.more and after is not None else None,
         position=format_position(projection.position_of(query.scopes or ALL_SCOPES)),
         corrupt=len(projection.records.corrupt(query.scopes)) or None,
     )
@@ -93,12 +145,16 @@ async def until(projection: Projection, at_least: Position | None, scopes: Seque
     await projection.settle(scopes)
 
 
-def _grouped(answer: Answer, chains: Chains) -> dict[Scope, list[dict[str, Any]]]:
+def _grouped(
+    answer: Answer, chains: Chains, scores: Mapping[int, float] | None = None
+) -> dict[Scope, list[dict[str, Any]]]:
     groups: dict[Scope, list[dict[str, Any]]] = {scope: [] for scope in Scope}
     for row in answer.rows:
         shown = _shown(row, chains)
         if (distance := answer.distances.get(row.id)) is not None:
             shown["distance"] = distance
+        if scores is not None:
+            shown["score"] = round(scores[row.number], 4)
         groups[row.memory.scope].append(shown)
     return groups
 

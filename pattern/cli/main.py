@@ -9,11 +9,14 @@ import sys
 import click
 
 from identity.errors import InvalidInput, LoomError, NotFound, Unavailable
+from pattern.cli.config import config
 from pattern.cli.doctor import doctor
+from pattern.cli.facts import delete, history, search, store
 from pattern.cli.files import export, import_
 from pattern.cli.memories import forget, get, recall, remember
 from pattern.cli.migrate import migrate
 from pattern.cli.node import node
+from pattern.cli.undo import deleted, restore
 from pattern.version import VERSION
 
 FAILED, USAGE, UNREACHABLE, ABSENT = 1, 2, 3, 4
@@ -30,12 +33,13 @@ On the command line you are the agent of the folder you are in, and see what it 
 
 \b
   pattern-memory remember "Staging needs the VPN" --scope team --category learnings
-  pattern-memory recall --search staging
+  pattern-memory search how do we reach staging
   pattern-memory export backup.json
   pattern-memory doctor
 
-Where the memory lives, and everything else, is set by environment variables: NATS_URL for a NATS server of your own
-(default: an embedded one), PATTERN_HOME, LOOMINAL_PROJECT_ID and others; docs/settings.md lists them.
+Where the memory lives, and everything else, is set by pattern.toml and by environment variables: NATS_URL for a NATS server
+of your own (default: an embedded one), PATTERN_HOME, LOOMINAL_PROJECT_ID and others. `pattern-memory config show` says what
+counts, docs/settings.md lists them.
 
 \b
 Exit codes:
@@ -53,7 +57,14 @@ def commands() -> None:
     """All commands."""
 
 
-for command in (remember, recall, get, forget, export, import_, migrate, doctor, node):
+COMMANDS = (
+    *(remember, recall, get, forget),
+    *(store, search, history, delete),
+    *(deleted, restore),
+    *(export, import_, migrate),
+    *(config, doctor, node),
+)
+for command in COMMANDS:
     commands.add_command(command)
 
 

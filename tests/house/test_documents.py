@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from pattern.config.schema import keys
 from pattern.version import VERSION
+from tests.house import settings_page
 from tests.house.sources import ROOT, modules
 from tests.house.tools_page import PAGE, page
 
@@ -58,3 +60,12 @@ def test_every_variable_of_the_environment_is_documented() -> None:
 
 def test_the_page_of_the_tools_is_what_clients_are_told() -> None:
     assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_the_page_of_the_settings_has_each_key_as_it_is_declared() -> None:
+    assert settings_page.PAGE.read_text(encoding="utf-8") == settings_page.page()
+
+
+def test_each_key_has_a_variable_of_its_own() -> None:
+    variables = [key.variable for key in keys().values()]
+    assert len(set(variables)) == len(variables)

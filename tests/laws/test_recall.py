@@ -186,7 +186,7 @@ def test_pages_make_the_whole(found: list[Row], query: Query, limit: int) -> Non
         if not answer.more:
             break
         assert len(answer.rows) == limit
-        cursor = make_cursor(query, answer.rows[-1])
+        cursor = make_cursor(query, answer.rows[-1].order)
     assert paged == whole
 
 
@@ -200,7 +200,7 @@ def test_what_others_do_between_pages_shifts_nothing(found: list[Row], limit: in
     later = [row for row in found if row.id not in gone] + [
         row("new", 99, updated=NOW + 10, category=Category.CORE)  # before everything
     ]
-    page = clean_page(200, make_cursor(query, first.rows[-1]), query, LIMITS)
+    page = clean_page(200, make_cursor(query, first.rows[-1].order), query, LIMITS)
     rest = select(query, page, shelved(later), NOW).rows
     expected = [row for row in naive(query, found) if row not in first.rows and row.id not in gone]
     assert rest == expected
@@ -208,7 +208,7 @@ def test_what_others_do_between_pages_shifts_nothing(found: list[Row], limit: in
 
 def test_a_cursor_is_of_its_question() -> None:
     query = Query(scopes=tuple(Scope))
-    cursor = make_cursor(query, row("m0"))
+    cursor = make_cursor(query, row("m0").order)
     with pytest.raises(InvalidInput, match="another question"):
         clean_page(None, cursor, Query(scopes=tuple(Scope), search="x"), LIMITS)
     for bad in ("", "x", cursor[:-1] + "z", 5, cursor + "0" * 50):

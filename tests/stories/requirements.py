@@ -300,6 +300,7 @@ lesson-3.15.locale: Text is UTF-8 on stdin, stdout, stderr and in files whatever
 lesson-3.15.input: Lone surrogates and NUL in any input give a clear error and never a crash.
 lesson-3.17.stored: Stored times are aware UTC; a naive date is read in the stated zone.
 lesson-3.17.zones: The time-related tests pass under TZ=Asia/Kolkata and TZ=America/New_York.
+lesson-3.20: A superseded memory is absent by default and is marked with its successor where it is asked for.
 lesson-3.22.promote: A sub-agent's private memories stay its own until it shares them.
 lesson-3.23.version: A record carries its schema version, and one of an unknown version is counted and reported, never guessed at.
 lesson-3.23.rebuild: A view is rebuilt from the log and equals the fold of it under restarts, duplicates and any interleaving.
@@ -409,6 +410,7 @@ HYGIENE: Final = _read(
     "knowledge tools, acceptance checks 7 and 14; text hygiene",
     """
 search-7.forms: Phones, e-mail addresses and national ids become [PHONE], [EMAIL], [ID]; identifiers, hashes, issue numbers, dates, versions and money stay.
+search-7.doors: What a fact says is redacted before it is stored or said back, from every door.
 search-7.nested: Metadata is redacted in keys and values, however deep.
 search-14.fixed: What is escaped twice is decoded and stripped to what it hid; sanitising stored text again changes nothing.
 search-14.refused: What still changes after four passes is refused as invalid.
@@ -424,7 +426,38 @@ SEARCH: Final = _read(
     """
 search-21: With nothing stored the answer says so; else every row is one line with its dates first and score and id last, whatever its text.
 vectors-fold: A row has the vectors made of its text as it is, and no other, whatever the interleaving of rows and vectors, repetitions and restarts of the feed.
+search-22: Five rows by default, at most twenty; thirty with a line that asks to enumerate for questions that count or list, in English, Polish and German and by whole words.
+search-23: Signs of query languages are only text, and what is asked for is found, in one stream too.
+search-24: With evidence_fields a row says who said it, when, and what it was taken from; a row that knows nothing of it stays as it is.
+search-25: The score of a row is what the arms gave, times factors for age, trust, role, level, importance, and explain shows each.
+search-26: Two records that say the same are one row; records that differ in a number, a date or a negation are not.
+search-27: max_context_tokens keeps the longest beginning of the rows that fits, one at least, and counting questions ignore it.
+search-28: valid_at shows what held at that moment, with include_superseded also what has been replaced since.
+search-29: A stream that is named is searched alone; an unknown one is refused in the same words as another's.
+search-30: The search after a write, a supersession or a deletion sees it.
+search-time: time_filter takes a date or words in English, Polish and German, and what it cannot read is refused with what it can.
+search-dates: Rows of a date that the question names come before their equals.
+search-dry: A search changes no record, no date and no rank.
+search-recall: recall-context with query ranks what passes its filters, page by page, each record once.
+search-gone: What was forgotten, deleted, expired or superseded is gone from search in every process within a second, and in one that starts afterwards.
 search-families: What the remember family wrote memory_search finds, and the reverse; each row says where it lives.
+""",
+)
+
+CONFIG_FILE: Final = _read(
+    "settings: pattern.toml",
+    """
+config-optional: Every key has a default, and an empty file changes nothing.
+config-layers: The environment beats a project's file, which beats the user's; PATTERN_CONFIG names one that counts alone.
+config-unknown: A key that nobody knows is a warning, with what was probably meant.
+config-refused: A value of a wrong type or out of bounds ends the process and names file, key and what is allowed.
+config-check: config check tells everything that is wrong, and its exit code says whether something must be mended.
+config-show: config show tells every value and where it comes from, and no secret.
+config-void: Keys that name RocksDB, a write-ahead log or a vendor are void and say why.
+config-secrets: Secrets are read from no file; the message names the variable and not the value.
+config-project: A project's file cannot say where memory is or who one is, nor weaken scanning, redaction, trust or retention.
+config-light: Reading the settings imports nothing that the first answer would wait for.
+search-1.limits: In profile loomem the text of top_k tells the limits that are configured, 7 and 40, and they hold.
 """,
 )
 
@@ -442,6 +475,7 @@ search-bench: The quality bench reads any file of haystacks, and measures the pr
 )
 
 PARTS: Final = (
+    CONFIG_FILE,
     JOINING,
     WARM_START,
     HYGIENE,

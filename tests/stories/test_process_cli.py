@@ -94,7 +94,7 @@ def test_exit_codes_mean_what_help_says(
 
 def test_help_and_version_teach(shell: Shell) -> None:
     helped = shell.run("--help").stdout
-    assert "pattern-memory recall --search staging" in helped
+    assert "pattern-memory search how do we reach staging" in helped
     assert "3  the broker or the node cannot be reached" in helped
     assert shell.run("--version").stdout == shell.run("-v").stdout != ""
 

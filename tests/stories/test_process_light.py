@@ -29,7 +29,7 @@ main.main()
 """
 
 
-@pytest.mark.requirement("deliver-9.light")
+@pytest.mark.requirement("deliver-9.light", "config-light")
 def test_the_path_to_the_first_answer_imports_nothing_heavy(tmp_path: Path) -> None:
     shown = subprocess.run(
         [sys.executable, "-c", MODULES],
@@ -43,6 +43,7 @@ def test_the_path_to_the_first_answer_imports_nothing_heavy(tmp_path: Path) -> N
     modules = set(json.loads(shown.stderr))
     assert "pattern.server.stdio" in modules
     assert HEAVY & modules == set()
+    assert "tomllib" not in modules  # there is no file
     assert shown.stdout == b""
 
 

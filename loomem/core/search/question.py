@@ -13,7 +13,7 @@ import msgspec
 from identity.errors import InvalidInput
 from identity.visibility import Scope
 from loomem.core import limits as check
-from loomem.core.recall import clean_scopes
+from loomem.core.recall import clean_query_text, clean_scopes
 from loomem.core.search.settings import SearchSettings, TopK
 from loomem.core.search.when import UNDERSTOOD, resolve
 from loomem.core.streams import Stream
@@ -84,16 +84,6 @@ def clean_question(
         evidence=check.clean_flag("evidence_fields", raw.evidence_fields, default=settings.evidence_fields),
         explain=check.clean_flag("explain", raw.explain, default=False),
     )
-
-
-def clean_query_text(text: object) -> str:
-    """Return what is asked, whatever it is, as text that can be compared: it is not stored, so nothing in it is an error.
-
-    Raises: InvalidInput (no text at all).
-    """
-    if not isinstance(text, str):
-        raise InvalidInput(f"query must be a string, not {check.kind_of(text)}", field="query")
-    return text.encode("utf-8", "replace").decode().replace("\0", " ")
 
 
 def _rows(asked: object, limits: TopK, *, counting: bool) -> int:

@@ -40,6 +40,7 @@ HISTORY = Tool(
         "stream": STREAM,
     },
     required=("chunk_id",),
+    seldom=frozenset({"stream"}),
     result=History,
     run=_history,
     says=_told,

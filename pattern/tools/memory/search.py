@@ -106,6 +106,7 @@ def search_tool(settings: SearchSettings) -> Tool:
             ),
         },
         required=("query",),
+        seldom=frozenset({"valid_at", "stream", "evidence_fields", "explain", "at_least"}),
         result=Found,
         run=_search,
         says=told,

@@ -65,6 +65,7 @@ STORE = Tool(
         "stream": STREAM,
     },
     required=("content",),
+    seldom=frozenset({"source", "relations", "stream"}),
     result=Stored,
     run=_store,
     says=_told,

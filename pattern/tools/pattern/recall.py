@@ -35,6 +35,7 @@ async def _recall(backend: Backend, given: Arguments, _progress: Progress) -> Re
         min_priority=given.get("minPriority"),
         max_priority=given.get("maxPriority"),
         search=given.get("search"),
+        query=given.get("query"),
         related_to=given.get("relatedTo"),
         depth=given.get("depth"),
         at_least=given.get("atLeast"),
@@ -60,6 +61,10 @@ RECALL = Tool(
         "categories": many("Only these; default all.", CATEGORIES),
         "limit": Shape(type="integer", about="How many at most.", minimum=1, maximum=200, default=50),
         "cursor": Shape(type="string", about="`cursor` of the page before."),
+        "query": Shape(
+            type="string",
+            about="Find by words and meaning, among what passes the filters; the best of each scope first.",
+        ),
         "search": Shape(type="string", about="Text that the content must contain, upper or lower case."),
         "tags": many("Must have all of these."),
         "tagsAny": many("Must have one of these."),
