@@ -124,7 +124,7 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
         scan_policy=_scan_policy(file, env),
         timezone=ZoneInfo(file.timezone),
         replicas=file.nats.replicas,
-        limits=file.limits,
+        limits=_limits(file),
         embed=_embed(file, cwd),
         search=file.search,
         profile=file.profile,
@@ -139,6 +139,13 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
         node_environment=_node_environment(environment, cwd, home),
         warnings=(*(str(problem) for problem in choice.problems), *_unknown(env)),
     )
+
+
+def _limits(file: PatternFile) -> Limits:
+    """Return the limits; how long the deleted is kept is told in days, unless its limit says it in seconds."""
+    if file.limits.retention_s != Limits().retention_s:
+        return file.limits
+    return msgspec.structs.replace(file.limits, retention_s=file.retention.soft_delete_days * 86_400)
 
 
 def chosen(environment: Mapping[str, str], layers: Sequence[Layer]) -> Choice:
