@@ -53,6 +53,8 @@ class Sources(NamedTuple):
     cwd: Path
     layers: list[Layer]
     """What `pattern.toml` says: the user's, then the project's."""
+    files: tuple[str, ...]
+    """The JSON files that were read."""
     warnings: tuple[str, ...]
 
 
@@ -69,7 +71,7 @@ def sources(*, project: bool = True) -> Sources:
     files = {"NATS_URL": config.nats_url, "LOOMINAL_PROJECT_ID": config.project_id, "LOG_LEVEL": config.log_level}
     said = {keys()[path].variable for layer in layers for path in layer.values}
     environment = {name: value for name, value in files.items() if value is not None and name not in said} | environment
-    return Sources(environment, cwd, layers, config.warnings)
+    return Sources(environment, cwd, layers, tuple(map(str, config.files)), config.warnings)
 
 
 def settings(*, project: bool = True) -> Settings:
@@ -77,12 +79,12 @@ def settings(*, project: bool = True) -> Settings:
 
     Raises: InvalidInput.
     """
-    environment, cwd, layers, warnings = sources(project=project)
+    environment, cwd, layers, files, warnings = sources(project=project)
     if Path(__file__).resolve().parent.parent == cwd:
         # Run from a checkout: a node has another working directory, and must be told where the packages are.
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(cwd), environment.get("PYTHONPATH"))))
     known = from_environment(environment, cwd, layers)
-    return msgspec.structs.replace(known, warnings=(*known.warnings, *warnings))
+    return msgspec.structs.replace(known, files=(*known.files, *files), warnings=(*known.warnings, *warnings))
 
 
 def serve_stdio(profile: str | None, stdin: BinaryIO, stdout: BinaryIO, *, parent: int) -> None:

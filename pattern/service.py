@@ -77,6 +77,8 @@ class Service:
                 await parts.loaded()
         now = datetime.now(UTC)
         session = Session(
+            profile=self._settings.profile,
+            config_files=list(self._settings.files) or None,
             session_start=iso(self._began),
             session_duration=f"{(now - self._began).total_seconds():.2f}s",
             version=VERSION,

@@ -83,8 +83,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Which tools a session offers."""
     facts: FactSettings
     """How facts are stored: whose word is trusted, which streams there are, what is redacted."""
-    soft_delete_days: int
-    """Days after which what was softly deleted is purged."""
     files: tuple[str, ...]
     """The configuration files that were read."""
     log_level: str | None
@@ -124,7 +122,7 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
         scan_policy=_scan_policy(file, env),
         timezone=ZoneInfo(file.timezone),
         replicas=file.nats.replicas,
-        limits=_limits(file),
+        limits=msgspec.structs.replace(file.limits, retention_s=file.retention.soft_delete_days * 86_400),
         embed=_embed(file, cwd),
         search=file.search,
         profile=file.profile,
@@ -133,19 +131,11 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
             namespaces=file.namespaces,
             pii=file.pii,
         ),
-        soft_delete_days=file.retention.soft_delete_days,
         files=tuple(layer.file for layer in layers),
         log_level=None if file.log_level is None else LEVELS[file.log_level],
         node_environment=_node_environment(environment, cwd, home),
         warnings=(*(str(problem) for problem in choice.problems), *_unknown(env)),
     )
-
-
-def _limits(file: PatternFile) -> Limits:
-    """Return the limits; how long the deleted is kept is told in days, unless its limit says it in seconds."""
-    if file.limits.retention_s != Limits().retention_s:
-        return file.limits
-    return msgspec.structs.replace(file.limits, retention_s=file.retention.soft_delete_days * 86_400)
 
 
 def chosen(environment: Mapping[str, str], layers: Sequence[Layer]) -> Choice:

@@ -53,7 +53,7 @@ def config() -> None:
 @as_json
 def show(*, as_json: bool) -> None:
     """Show every setting, its value and where that comes from; secrets are masked."""
-    environment, _, layers, warnings = sources()
+    environment, _, layers, _, warnings = sources()
     choice = chosen(environment, layers)
     lines = [
         Line(key.name, _masked(key, choice.chosen[path].value), choice.chosen[path].origin, key.variable)

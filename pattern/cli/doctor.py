@@ -8,8 +8,9 @@ import click
 
 from pattern.cli import show
 from pattern.cli.memories import as_json
-from pattern.cli.session import with_service
+from pattern.cli.session import configured, with_service
 from pattern.service import Service
+from pattern.settings import Settings
 from pattern.tools.pattern.health import HealthReport
 
 PATIENCE_S = 15.0
@@ -20,8 +21,9 @@ _COLOURS = {"healthy": "green", "degraded": "yellow", "unavailable": "red"}
 @as_json
 def doctor(*, as_json: bool) -> None:
     """Check everything: configuration, broker, identity, node. Exit code 1 when something is wrong."""
-    report = with_service(_examine)
-    show.result(report, as_json=as_json, human=lambda: _print(report))
+    known = configured()
+    report = with_service(_examine, known)
+    show.result(report, as_json=as_json, human=lambda: _print(report, known))
     if report.status != "healthy":
         raise SystemExit(1)
 
@@ -39,7 +41,7 @@ async def _examine(service: Service) -> HealthReport:
     return report
 
 
-def _print(report: HealthReport) -> None:
+def _print(report: HealthReport, known: Settings) -> None:
     storage, session = report.storage, report.session
     click.secho(report.status, fg=_COLOURS[report.status], bold=True)
     _line("broker", storage.url, "embedded" if storage.embedded else "NATS_URL", storage.server_version)
@@ -51,9 +53,21 @@ def _print(report: HealthReport) -> None:
         _line(name, f"{counts.visible} visible", f"{counts.own} of {counts.limit} own")
     if report.node is not None:
         _line("node", "runs" if report.node.running else "does not run", report.node.version)
+        _line("meaning", *_embedding(report.node.embedding))
+    _line("profile", session.profile)
+    _line("settings", *(session.config_files or ["no file: defaults and the environment"]))
     _line("version", session.version)
-    for reason in report.reasons:
+    for reason in (*known.warnings, *report.reasons):
         click.secho(f"! {reason}", fg="yellow")
+
+
+def _embedding(state: dict[str, object] | None) -> list[str]:
+    """Return how the model is that embeds, in words."""
+    if state is None:
+        return ["words alone: no model"]
+    pending = state.get("pending")
+    told = [state.get("model"), state.get("state"), f"{pending} wait" if pending else None, state.get("reason")]
+    return [str(word) for word in told if word]
 
 
 def _line(name: str, *values: str | None) -> None:

@@ -11,6 +11,7 @@ import click
 from identity.errors import InvalidInput, LoomError, NotFound, Unavailable
 from pattern.cli.config import config
 from pattern.cli.doctor import doctor
+from pattern.cli.facts import delete, history, search, store
 from pattern.cli.files import export, import_
 from pattern.cli.memories import forget, get, recall, remember
 from pattern.cli.migrate import migrate
@@ -32,7 +33,7 @@ On the command line you are the agent of the folder you are in, and see what it 
 
 \b
   pattern-memory remember "Staging needs the VPN" --scope team --category learnings
-  pattern-memory recall --search staging
+  pattern-memory search how do we reach staging
   pattern-memory export backup.json
   pattern-memory doctor
 
@@ -56,7 +57,14 @@ def commands() -> None:
     """All commands."""
 
 
-for command in (remember, recall, get, forget, deleted, restore, export, import_, migrate, config, doctor, node):
+COMMANDS = (
+    *(remember, recall, get, forget),
+    *(store, search, history, delete),
+    *(deleted, restore),
+    *(export, import_, migrate),
+    *(config, doctor, node),
+)
+for command in COMMANDS:
     commands.add_command(command)
 
 

@@ -77,12 +77,12 @@ class _Reading:
                 self._value(RENAMED[here], value)
             elif here in VOID:
                 self._void(here, value)
-            elif name not in known:
-                self._unknown(here, value)
-            elif is_table(known[name]):
+            elif is_table(known.get(name)):
                 self._inner(here, value, known[name])
-            else:
+            elif here in keys():
                 self._value(here, value)
+            else:
+                self._unknown(here, value)
 
     def _inner(self, path: Path, value: Any, kind: type[msgspec.Struct]) -> None:
         if isinstance(value, dict):

@@ -106,5 +106,8 @@ def _built(kind: type[T], path: Path, chosen: Mapping[Path, Chosen]) -> T:
     values: dict[str, Any] = {}
     for name, inner in table(kind).items():
         here = (*path, name)
-        values[name] = _built(inner, here, chosen) if is_table(inner) else chosen[here].value
+        if is_table(inner):
+            values[name] = _built(inner, here, chosen)
+        elif here in chosen:
+            values[name] = chosen[here].value
     return kind(**values)

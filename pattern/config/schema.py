@@ -80,7 +80,7 @@ class ServerKeys(msgspec.Struct, frozen=True, kw_only=True):
 class RetentionKeys(msgspec.Struct, frozen=True, kw_only=True):
     """How long what was deleted can be restored."""
 
-    soft_delete_days: Annotated[int, Meta(ge=0, le=3_650)] = 30
+    soft_delete_days: Annotated[int, Meta(ge=1, le=3_650)] = 30
     """Days after `memory_delete` at which the content is purged."""
 
 
@@ -168,6 +168,8 @@ _VARIABLES: dict[Path, str] = {
     ("node", "start"): "PATTERN_NODE",
     ("embedding", "adapter"): "PATTERN_EMBEDDER",
 }
+_SAID_ELSEWHERE = frozenset({("limits", "retention_s")})
+"""Fields that another key decides: `retention.soft_delete_days`."""
 _PREFIXES = {"limits": "LIMIT", "embedding": "EMBEDDER"}
 
 FILES = frozenset(
@@ -234,6 +236,7 @@ def is_table(kind: Any) -> TypeGuard[type[msgspec.Struct]]:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
+@lru_cache
 def table(kind: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the types of a table's keys."""
     return {field.name: field.type for field in msgspec.structs.fields(kind)}
@@ -252,7 +255,7 @@ def _keys(section: msgspec.Struct, path: Path) -> list[Key]:
         value = getattr(section, name)
         if is_table(kind):
             found += _keys(value, here)
-        else:
+        elif here not in _SAID_ELSEWHERE:
             found.append(Key(here, kind, value, _variable(here), _word(here)))
     return found
 

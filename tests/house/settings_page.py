@@ -66,7 +66,7 @@ def _written() -> Iterator[str]:
 
 def _section(kind: type[msgspec.Struct], path: Path) -> Iterator[str]:
     fields = table(kind)
-    own = [name for name, inner in fields.items() if not is_table(inner)]
+    own = [name for name, inner in fields.items() if not is_table(inner) and (*path, name) in keys()]
     if own:
         yield f"### `[{'.'.join(path)}]`\n" if path else "### At the top\n"
         yield f"{(kind.__doc__ or '').strip()}\n"

@@ -296,6 +296,7 @@ lesson-3.11: The server answers initialize and tools/list before it connects, st
 lesson-3.12: stdout is kept for the protocol from the first byte, whatever a dependency prints.
 lesson-3.13.flat: Every tool's schema is a flat object: no anyOf, oneOf or allOf at the root, no reference, arrays typed.
 lesson-3.13.string: A JSON string is accepted where an array or object is expected.
+lesson-3.14: Questions of one or two Han characters, in Korean, Thai or Arabic, or with ASCII glued to them, find what they name.
 lesson-3.15.locale: Text is UTF-8 on stdin, stdout, stderr and in files whatever the locale.
 lesson-3.15.input: Lone surrogates and NUL in any input give a clear error and never a crash.
 lesson-3.17.stored: Stored times are aware UTC; a naive date is read in the stated zone.
@@ -410,6 +411,9 @@ HYGIENE: Final = _read(
     "knowledge tools, acceptance checks 7 and 14; text hygiene",
     """
 search-7.forms: Phones, e-mail addresses and national ids become [PHONE], [EMAIL], [ID]; identifiers, hashes, issue numbers, dates, versions and money stay.
+search-7.doors: What a fact says is redacted before it is stored or said back, from every door.
+search-7.store: memory_store says back and stores [PHONE] and [EMAIL] for what it was given; an identifier stays.
+search-7.settings: Each kind of redaction can be switched off, all of them too, and terms of a blocklist are redacted.
 search-7.nested: Metadata is redacted in keys and values, however deep.
 search-14.fixed: What is escaped twice is decoded and stripped to what it hid; sanitising stored text again changes nothing.
 search-14.refused: What still changes after four passes is refused as invalid.
@@ -439,6 +443,10 @@ search-dates: Rows of a date that the question names come before their equals.
 search-dry: A search changes no record, no date and no rank.
 search-recall: recall-context with query ranks what passes its filters, page by page, each record once.
 search-gone: What was forgotten, deleted, expired or superseded is gone from search in every process within a second, and in one that starts afterwards.
+search-languages: In Polish, German, Chinese, Japanese, Korean, Thai, Arabic, Russian, English, code and numbers a question with a word of the memory finds it among the first three, nine times of ten.
+search-meaning: A question in other words finds the memory by its meaning, in nine languages.
+search-any-text: Every text is a valid question, of whatever characters, and finds the word that stands in it by itself.
+search-cli: pattern-memory search shows what is found in the words of the tool, or as JSON, also in the first second of a process.
 search-families: What the remember family wrote memory_search finds, and the reverse; each row says where it lives.
 """,
 )
@@ -465,6 +473,7 @@ JOINING: Final = _read(
     """
 search-fuse.alone: One arm alone, without conversations, keeps its order; what any arm found is found once, with a score in [0, 1].
 search-fuse.length: The longer a question, the less its words count beside its meaning.
+search-gist: Of a long question the beginning and the end are embedded, in whole words; its words are all looked up.
 search-threads.lent: A turn is lent by the turns around it, the nearer the more; a greeting, an article and a question take less.
 search-threads.order: Turns stand in the order of their numbers, else as they were made, however they came; drops are seen at once.
 search-threads.days: What was said on another day, in another conversation or another space lends nothing.

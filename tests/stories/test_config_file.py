@@ -168,3 +168,14 @@ async def test_the_limits_that_are_told_hold(agents: Agents) -> None:
         await agent.call("memory_store", content=f"The door of house {colour} is painted {colour}")
     assert len((await agent.call("memory_search", query="door"))["rows"]) == 2
     assert len((await agent.call("memory_search", query="door", top_k=50))["rows"]) == 3
+
+
+@pytest.mark.requirement("config-show")
+def test_doctor_tells_the_profile_the_files_and_what_was_not_understood(
+    tmp_path: Path, own: Path, project: Path
+) -> None:
+    own.write_text("", encoding="utf-8")
+    ill = Shell(tmp_path, NOWHERE).run("doctor")
+    assert "profile    loomem" in ill.stdout
+    assert f"settings   {own}, {project}" in ill.stdout
+    assert "scan.policy: stays warn" in ill.stdout

@@ -29,6 +29,9 @@ class Session(Result, frozen=True, kw_only=True):
     parent_id: str | None = None
     subagent_type: str | None = None
     identity_source: str | None = None
+    profile: str | None = None
+    config_files: list[str] | None = None
+    """The files of settings that were read; `pattern-memory config show` tells what counts."""
     session_start: str
     session_duration: str
     version: str
