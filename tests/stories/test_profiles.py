@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,18 @@ def test_an_unknown_profile_is_refused_with_those_there_are(tmp_path: Path) -> N
 
 def test_the_core_has_ten_tools() -> None:
     assert len(CORE_TOOLS) == 10
+
+
+@pytest.mark.requirement("profile-tools")
+@pytest.mark.parametrize("profile", list(Profile))
+def test_instructions_name_only_tools_that_the_profile_offers(profile: Profile) -> None:
+    told = set(re.findall(r"memory_[a-z]+|[a-z]+-[a-z]+", instructions(profile)))
+    every = set(expected("full"))
+    assert {name for name in told if name in every or name.startswith("memory_")} <= set(expected(profile))
+
+
+def test_each_tool_of_the_core_exists() -> None:
+    assert set(expected("full")) >= CORE_TOOLS
 
 
 @pytest.mark.parametrize("profile", list(Profile))
