@@ -429,7 +429,7 @@ SEARCH: Final = _read(
     """
 search-21: With nothing stored the answer says so; else every row is one line with its dates first and score and id last, whatever its text.
 vectors-fold: A row has the vectors made of its text as it is, and no other, whatever the interleaving of rows and vectors, repetitions and restarts of the feed.
-search-22: Five rows by default, at most twenty; thirty with a line that asks to enumerate for questions that count or list, in English, Polish and German and by whole words.
+search-22: Five rows by default, at most twenty; thirty with a line that asks to enumerate for questions that count or list, in English, Polish and German and by whole words; the limits told are those configured.
 search-23: Signs of query languages are only text, and what is asked for is found, in one stream too.
 search-24: With evidence_fields a row says who said it, when, and what it was taken from; a row that knows nothing of it stays as it is.
 search-25: The score of a row is what the arms gave, times factors for age, trust, role, level, importance, and explain shows each.
@@ -440,6 +440,7 @@ search-29: A stream that is named is searched alone; an unknown one is refused i
 search-30: The search after a write, a supersession or a deletion sees it.
 search-time: time_filter takes a date or words in English, Polish and German, and what it cannot read is refused with what it can.
 search-dates: Rows of a date that the question names come before their equals.
+search-zones: Words for dates are read in the zone of the settings, whatever the machine's is, and across a change of clocks.
 search-dry: A search changes no record, no date and no rank.
 search-recall: recall-context with query ranks what passes its filters, page by page, each record once.
 search-gone: What was forgotten, deleted, expired or superseded is gone from search in every process within a second, and in one that starts afterwards.
