@@ -99,7 +99,8 @@ _SYLLABLES = [
 ]
 
 
-def _vocabulary() -> list[str]:
+def vocabulary() -> list[str]:
+    """Words, the most frequent first."""
     chooser = random.Random(1)
     words = {"".join(chooser.choices(_SYLLABLES, k=chooser.randint(2, 4))) for _ in range(VOCABULARY * 2)}
     rare = [word for word in sorted(words) if len(word) > 4]
@@ -107,8 +108,9 @@ def _vocabulary() -> list[str]:
     return _FREQUENT + rare[:VOCABULARY]
 
 
-def _texts(words: list[str]) -> Iterator[str]:
-    chooser = random.Random(2)
+def texts(words: list[str], seed: int = 2) -> Iterator[str]:
+    """Texts without end; the same for the same seed."""
+    chooser = random.Random(seed)
     weights = list(itertools.accumulate(1 / rank for rank in range(1, len(words) + 1)))
     while True:
         yield " ".join(chooser.choices(words, cum_weights=weights, k=chooser.randint(*WORDS)))
@@ -123,17 +125,17 @@ async def text(effort: Effort) -> list[Row]:
 
 
 async def _measure(size: int, effort: Effort) -> list[Row]:
-    words = _vocabulary()
-    texts = list(itertools.islice(_texts(words), size + effort.rounds(ROUNDS)))
-    before = _resident_mb()
+    words = vocabulary()
+    said = list(itertools.islice(texts(words), size + effort.rounds(ROUNDS)))
+    before = resident_mb()
     async with Text() as view:
         began, began_cpu = time.perf_counter(), time.process_time()
         for ident in range(size):
-            view.put(ident, f"place{ident % PLACES}", texts[ident])
+            view.put(ident, f"place{ident % PLACES}", said[ident])
         await view.wait()
         load_s, load_cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
-        after = _resident_mb()
-        asked = {count: _ask(view, texts[size:], count) for count in (5, 12)}
+        after = resident_mb()
+        asked = {count: _ask(view, said[size:], count) for count in (5, 12)}
         puts = await _puts(view, size, effort.rounds(PUTS))
     rows = [
         Row(benchmark="text", what=f"load of {size:,}", value=load_s, unit="s"),
@@ -152,7 +154,8 @@ async def _measure(size: int, effort: Effort) -> list[Row]:
     return rows
 
 
-def _resident_mb() -> float:
+def resident_mb() -> float:
+    """Memory of this process. Units: MB."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 

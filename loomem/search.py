@@ -25,9 +25,10 @@ from loomem.core.row import Place, Row
 from loomem.core.search.admit import happened_within, was_valid
 from loomem.core.search.collapse import capped, collapse
 from loomem.core.search.fuse import Fused, Hit, Signals, fuse
+from loomem.core.search.gist import gist
 from loomem.core.search.question import Question
 from loomem.core.search.settings import SearchSettings
-from loomem.core.search.weigh import Factor, Span, Weighing
+from loomem.core.search.weigh import Span, Weighing
 from loomem.core.search.when import mentioned
 from loomem.core.times import millis
 from loomem.found import shown, within_budget
@@ -37,10 +38,10 @@ from loomem.views.together import Views
 POOL = 500
 """Rows that each arm is asked for, at least."""
 POOL_PER_ROW = 3
+WEIGHED, WEIGHED_PER_ROW = 200, 10
+"""Of what the arms found, how many of the best are weighed: no factors lift what is behind them to the front."""
 POOL_LIMIT = 20_000
 """Rows that an arm is asked for when most of what it finds may not be shown."""
-QUESTION_CHARS = 2_000
-"""Of a question that are embedded."""
 
 Admit = Callable[[Row], bool]
 
@@ -51,13 +52,13 @@ class Scored(msgspec.Struct, frozen=True):
     row: Row
     score: float
     fused: Fused
-    factors: list[Factor]
 
 
 class Ranking(msgspec.Struct, frozen=True):
-    """All that was found, the best first."""
+    """What was found, the best first."""
 
     rows: list[Scored]
+    weighing: Weighing
     degraded: list[str]
     exhausted: bool
     """There is nothing beyond these rows."""
@@ -97,7 +98,8 @@ class Search:
             shown = [(one, list[Scored]()) for one in ranked[: question.rows]]  # versions of a fact are much alike
         else:
             shown = collapse(ranked, lambda one: one.row.memory.content, question.rows)
-        rows = [self._shown(one, [other.row.id for other in same], explain=question.explain) for one, same in shown]
+        weighing = ranking.weighing if question.explain else None
+        rows = [self._shown(one, [other.row.id for other in same], weighing) for one, same in shown]
         fitting = within_budget(rows, question.tokens)
         return Found(
             rows=fitting,
@@ -158,18 +160,19 @@ class Search:
             settings=self.settings.arms,
             explained=wanted if explain else 0,
         )
-        return Ranking(self._weighed(text, fused), degraded, all_words and all_meaning)
+        weighing = self._weighing(text)
+        weighed = self._weighed(weighing, fused[: max(WEIGHED, WEIGHED_PER_ROW * wanted)])
+        return Ranking(weighed, weighing, degraded, all_words and all_meaning and len(weighed) == len(fused))
 
     # --- within ---
 
     def _admit(self, question: Question) -> Admit:
         now_ms = millis(self.clock.now())
         chains = self._chains
+        hides = not question.include_superseded and not chains.is_empty
 
         def admit(row: Row) -> bool:
-            if row.expired(now_ms):
-                return False
-            if not question.include_superseded and chains.is_superseded(row):
+            if row.expired(now_ms) or (hides and chains.is_superseded(row)):
                 return False
             at = question.valid_at
             if at is not None and not was_valid(row.memory, chains.valid_until(row), at):
@@ -178,9 +181,9 @@ class Search:
 
         return admit
 
-    def _shown(self, one: Scored, same: list[str], *, explain: bool) -> FoundRow:
+    def _shown(self, one: Scored, same: list[str], weighing: Weighing | None) -> FoundRow:
         explained = None
-        if explain:
+        if weighing is not None:
             explained = Explained(
                 joined=round(one.fused.score, 4),
                 arms=[
@@ -193,7 +196,7 @@ class Search:
                     )
                     for part in one.fused.parts
                 ],
-                factors={factor.name: round(factor.value, 4) for factor in one.factors},
+                factors={factor.name: round(factor.value, 4) for factor in weighing.factors(one.row, one.fused.score)},
             )
         return shown(
             one.row,
@@ -221,7 +224,7 @@ class Search:
             nonlocal embedded
             try:
                 async with asyncio.timeout_at(until):
-                    embedded = await asker.query(text[:QUESTION_CHARS])
+                    embedded = await asker.query(gist(text))
             except TimeoutError:
                 degraded.append("meaning: the question was not embedded in time")
             except LoomError as error:
@@ -255,21 +258,23 @@ class Search:
             return 1.0
         return rating.factor(millis(self.clock.now()), most=weights.feedback, harm=weights.harmful)
 
-    def _weighed(self, text: str, fused: Sequence[Fused]) -> list[Scored]:
+    def _weighing(self, text: str) -> Weighing:
         now = self.clock.now()
-        spans = [
-            Span(millis(one.when.start), millis(one.when.end)) for one in mentioned(text, now.astimezone(self.zone))
-        ]
-        weighing = Weighing(now_ms=millis(now), settings=self.settings, spans=spans, ratings=self._worth)
+        return Weighing(
+            now_ms=millis(now),
+            settings=self.settings,
+            spans=[
+                Span(millis(one.when.start), millis(one.when.end)) for one in mentioned(text, now.astimezone(self.zone))
+            ],
+            ratings=self._worth if self._feedback.count() else None,
+        )
+
+    def _weighed(self, weighing: Weighing, fused: Sequence[Fused]) -> list[Scored]:
         found: list[Scored] = []
         for one in fused:
             row = self._projection.records.row(one.number)
             if row is not None:
-                factors = weighing.factors(row, one.score)
-                score = one.score
-                for factor in factors:
-                    score *= factor.value
-                found.append(Scored(row, score, one, factors))
+                found.append(Scored(row, one.score * weighing.weight(row, one.score), one))
         return sorted(found, key=lambda one: (-one.score, one.row.order))
 
 

@@ -27,6 +27,8 @@ WRITERS = 8
 CALL_S = 60.0
 EMBEDDED_S = 3_600.0
 """For the vectors of one haystack; the model takes tens of milliseconds a text, and seconds a long one on a busy machine."""
+MODEL_S = 120.0
+"""For the first vector; after it, there is no model, and words have to do."""
 POLL_S = 1.0
 LOGGED_CHARS = 4_000
 """Of what a server said before it failed."""
@@ -61,9 +63,15 @@ class Asked:
                 group.create_task(one(session, turn))
 
     async def embedded(self) -> None:
-        """Return when every memory has its vector. Raises: TimeoutError."""
+        """Return when every memory has its vector, or when there is no model to wait for. Raises: TimeoutError."""
+        began = time.monotonic()
         async with asyncio.timeout(EMBEDDED_S):
-            while not _embedded(await self._call("memory_status", {})):  # noqa: ASYNC110 - nothing tells of another process
+            while True:
+                status = await self._call("memory_status", {})
+                if status["memories"] == status["embedded"]:
+                    return
+                if status["embedded"] == 0 and time.monotonic() - began > MODEL_S:
+                    return
                 await asyncio.sleep(POLL_S)
 
     async def ask(self, question: str) -> list[str]:
@@ -95,16 +103,11 @@ class Asked:
         return result.structured_content
 
 
-def _embedded(status: dict[str, Any]) -> bool:
-    return status["embedding"]["pending"] == 0
-
-
 @contextmanager
 def home() -> Generator[Path]:
-    """A home of the service with settings for this bench; its node ends with the block."""
+    """A home of the service; its node ends with the block."""
     with tempfile.TemporaryDirectory(prefix="bench-retrieval-") as folder:
         place = Path(folder)
-        (place / "pattern.toml").write_text(f"[search]\ntop_k_max = {TOP_K}\n", encoding="utf-8")
         try:
             yield place
         finally:
@@ -137,6 +140,8 @@ def _environment(place: Path, user: str) -> dict[str, str]:
         "PATTERN_HOME": str(place),
         "LOOMINAL_PROJECT_ID": "bench",
         "LOOMINAL_USER_ID": user,
+        "PATTERN_SEARCH_TOP_K_MOST": str(TOP_K),
+        "PATTERN_SEARCH_TOP_K_COUNTING_MOST": str(TOP_K),
         "LOG_LEVEL": "WARNING",
     }
 

@@ -88,7 +88,7 @@ def stream_named(
     if word is None or word == "":
         return None
     if not isinstance(word, str) or not is_stream_id(word):
-        shown = word[:64].encode("ascii", "backslashreplace").decode() if isinstance(word, str) else type(word).__name__
+        shown = word[:64].encode("unicode_escape").decode() if isinstance(word, str) else type(word).__name__
         raise InvalidInput(f"Invalid stream id '{shown}'.", field="stream")
     ident = word if word in BUILT_IN else namespaces.get(word) or ALIASES.get(word, word)
     if ident in BUILT_IN:

@@ -6,7 +6,9 @@ From the views alone, and never a word of content. Deliberately absent: how the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
+from identity.errors import Unavailable
 from loomem.core.plan import text_of
 from loomem.core.row import Row
 from loomem.core.stats import Figures, Standing, embeddings, figures
@@ -52,6 +54,8 @@ async def status(door: Door, stream: Stream | None, embedded: Embedded | None, t
     Raises: Unavailable.
     """
     await door.projection.settle()
+    with suppress(Unavailable):
+        await door.projection.sync()  # a view that only had not begun to follow is not behind
     found = _figures(door, stream, embedded)
     view = door.projection.status
     vectors = embeddings(found) if embedded is not None or found.live == 0 else "off (found by words alone)"

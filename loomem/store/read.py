@@ -21,6 +21,8 @@ from loomem.views.chains import Chains
 from loomem.views.projection import Projection
 
 _CORRUPT_SAMPLES = 5
+RANKED = 200
+"""Rows that a ranked answer looks for at least, so that its total does not grow from page to page."""
 
 
 async def fetch(door: Door, ident: str, at_least: Position | None) -> Fetched:
@@ -82,7 +84,7 @@ async def recall_ranked(door: Door, search: Search, query: Query, page: Page, at
         query.query,
         lambda place: place.stream is None and place.scope in query.scopes,
         admit,
-        begin + page.limit,
+        max(RANKED, begin + page.limit),
     )
     here = ranking.rows[begin : begin + page.limit]
     answer = Answer(

@@ -5,17 +5,20 @@ from __future__ import annotations
 import sys
 
 import click
+import msgspec
 
 from loomem.results import Result
 from pattern.cli import show
 from pattern.cli.memories import SCOPES, as_json
-from pattern.cli.session import with_engine
+from pattern.cli.session import configured, with_engine
 from pattern.server.tool import Tool
 from pattern.tools.memory.delete import DELETE
 from pattern.tools.memory.history import HISTORY
 from pattern.tools.memory.search import told
 from pattern.tools.memory.store import STORE
 
+PATIENCE_MS = 20_000
+"""How long a search may wait for the index, which a command has to build first."""
 in_stream = click.option(
     "--stream", help="Id or alias of a stream; default: everywhere, and to store your personal memory."
 )
@@ -47,6 +50,8 @@ def search(
     pattern-memory search which editor does Alice like
     pattern-memory search '"exact phrase" -without begin*' --since "last week"
     """
+    known = configured()
+    patient = msgspec.structs.replace(known.search, deadline_ms=max(known.search.deadline_ms, PATIENCE_MS))
     found = with_engine(
         lambda engine: engine.search(
             query=" ".join(query),
@@ -56,7 +61,8 @@ def search(
             include_superseded=all_versions,
             explain=explain,
             stream=stream,
-        )
+        ),
+        msgspec.structs.replace(known, search=patient),
     )
     show.result(found, as_json=as_json, human=lambda: click.echo(told(found)))
 

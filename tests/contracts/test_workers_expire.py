@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from identity.ports import Bucket, Change, Clock, Entry, Marker, Put, Reason, Remove
 from loomem.core.limits import Limits
 from loomem.core.moves import Move
+from loomem.core.plan import stub_of, stub_op
+from loomem.core.record import decode, encode
 from loomem.core.times import iso
 from loomem.nats.bucket import MARKER_LIFE_S
 from loomem.nats.follow import KvFeed
@@ -177,6 +180,98 @@ async def test_without_message_ttl_the_worker_erases_after_the_grace(
             await put(bucket, "agents.A.m.news", category="tasks")
             await eventually(lambda: tally.processed == 3)
         assert alive(await held(link, BUCKET)) == ["agents.A.m.for-ever", "agents.A.m.news"]
+
+
+@pytest.mark.requirement("know-37")
+@pytest.mark.parametrize("server", ["old", "new"])
+async def test_what_was_deleted_goes_when_it_cannot_be_restored_any_more(
+    nats_account: NatsAccount, manual_clock: ManualClock, server: str
+) -> None:
+    def ago(days: float) -> str:
+        return iso(manual_clock.now() - timedelta(days=days))
+
+    async with linked(nats_account.url) as link:
+        bucket = await (plain_bucket(link) if server == "old" else KvBuckets(link).open(BUCKET))
+        for name, days in (("kept", 29), ("due", 31)):
+            await put(bucket, f"core.A.m.{name}", category="core", deletedAt=ago(days))
+            await put(bucket, f"agents.A.m.newer-{name}", **newer(f"newer-{name}", deletedAt=ago(days)))
+        await put(bucket, "agents.A.m.older", **newer("older", supersedes=()))
+        await put(bucket, "agents.A.m.ended", **newer("ended", expiresAt=ago(31)))
+        async with attending(expire(link, manual_clock), bucket) as tally:
+            await eventually(lambda: tally.processed == 3)
+        everything = await held(link, BUCKET)
+        assert alive(everything) == [
+            *(f"agents.A.m.{name}" for name in ("ended", "newer-due", "newer-kept", "older")),
+            "core.A.m.kept",
+        ]
+        for name in ("ended", "newer-due"):
+            stub = await bucket.get(f"agents.A.m.{name}")
+            assert isinstance(stub, Entry)
+            assert b"something" not in stub.value
+            memory = decode(stub.value)
+            assert (memory.content, memory.erased) == ("", True)
+            assert memory.knowledge is not None
+            assert memory.knowledge.supersedes == ("older",)
+
+
+def newer(ident: str, *, supersedes: tuple[str, ...] = ("older",), **changes: str) -> dict[str, Any]:
+    """Fields of a memory that takes another's place."""
+    fields = {
+        "id": ident,
+        "agentId": "A",
+        "projectId": "p",
+        "scope": "private",
+        "category": "longterm",
+        "createdAt": in_order(0),
+        "updatedAt": in_order(0),
+        "version": 1,
+        "knowledge": {"supersedes": supersedes, "chainVersion": 2} if supersedes else None,
+    }
+    return {name: value for name, value in (fields | changes).items() if value is not None}
+
+
+@pytest.mark.requirement("know-42.gone")
+async def test_ratings_go_with_what_they_rate_and_with_nothing_else(
+    nats_account: NatsAccount, manual_clock: ManualClock
+) -> None:
+    async with linked(nats_account.url) as link:
+        bucket, worker = await KvBuckets(link).open(BUCKET), expire(link, manual_clock)
+        for ident in ("1", "2", "3", "4"):
+            await put(bucket, f"shared.A.m.{ident}", **newer(ident))
+            for rater in ("A", "B"):
+                await put(bucket, f"shared.{rater}.f.{ident}", id=ident)
+        reasons = {"1": Reason.FORGET, "2": Reason.MOVE}
+        for ident, reason in reasons.items():
+            gone = await bucket.get(f"shared.A.m.{ident}")
+            assert isinstance(gone, Entry)
+            remove = Remove(key=gone.key, expected=gone.revision, op=ident, reason=reason)
+            await bucket.write(remove)
+        third = await bucket.get("shared.A.m.3")
+        assert isinstance(third, Entry)
+        stub = encode(stub_of(decode(third.value)))
+        await bucket.write(Put(key=third.key, value=stub, expected=third.revision, op=stub_op("x")))
+        for ident in ("1", "2", "3", "4"):
+            change = await bucket.get(f"shared.A.m.{ident}")
+            assert change is not None
+            for _ in range(2):
+                await worker.handle(bucket, Job(change=change, deliveries=1))
+        assert [key for key in alive(await held(link, BUCKET)) if ".f." in key] == [
+            f"shared.{rater}.f.{ident}" for rater in ("A", "B") for ident in ("2", "4")
+        ]
+
+
+async def test_a_move_cut_short_leaves_a_stub_of_what_took_a_place(nats_account: NatsAccount) -> None:
+    async with moving(nats_account.url) as (between, worker):
+        revision = await put(between.source, "agents.A.m.1", **newer("1"))
+        move = Move(bucket=BUCKET, key="agents.A.m.1", revision=revision, id="1")
+        await put(between.target, "personal.user.m.1", op=move.op)
+        change = await between.target.get("personal.user.m.1")
+        assert isinstance(change, Entry)
+        for _ in range(2):
+            await worker.handle(between.target, Job(change=change, deliveries=1))
+        left = await between.source.get("agents.A.m.1")
+        assert isinstance(left, Entry)
+        assert decode(left.value).erased
 
 
 async def test_what_becomes_due_is_erased_without_any_change(nats_account: NatsAccount) -> None:

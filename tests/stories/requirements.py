@@ -296,6 +296,7 @@ lesson-3.11: The server answers initialize and tools/list before it connects, st
 lesson-3.12: stdout is kept for the protocol from the first byte, whatever a dependency prints.
 lesson-3.13.flat: Every tool's schema is a flat object: no anyOf, oneOf or allOf at the root, no reference, arrays typed.
 lesson-3.13.string: A JSON string is accepted where an array or object is expected.
+lesson-3.14: Questions of one or two Han characters, in Korean, Thai or Arabic, or with ASCII glued to them, find what they name.
 lesson-3.15.locale: Text is UTF-8 on stdin, stdout, stderr and in files whatever the locale.
 lesson-3.15.input: Lone surrogates and NUL in any input give a clear error and never a crash.
 lesson-3.17.stored: Stored times are aware UTC; a naive date is read in the stated zone.
@@ -442,6 +443,10 @@ search-dates: Rows of a date that the question names come before their equals.
 search-dry: A search changes no record, no date and no rank.
 search-recall: recall-context with query ranks what passes its filters, page by page, each record once.
 search-gone: What was forgotten, deleted, expired or superseded is gone from search in every process within a second, and in one that starts afterwards.
+search-languages: In Polish, German, Chinese, Japanese, Korean, Thai, Arabic, Russian, English, code and numbers a question with a word of the memory finds it among the first three, nine times of ten.
+search-meaning: A question in other words finds the memory by its meaning, in nine languages.
+search-any-text: Every text is a valid question, of whatever characters, and finds the word that stands in it by itself.
+search-cli: pattern-memory search shows what is found in the words of the tool, or as JSON, also in the first second of a process.
 search-families: What the remember family wrote memory_search finds, and the reverse; each row says where it lives.
 """,
 )
@@ -468,6 +473,7 @@ JOINING: Final = _read(
     """
 search-fuse.alone: One arm alone, without conversations, keeps its order; what any arm found is found once, with a score in [0, 1].
 search-fuse.length: The longer a question, the less its words count beside its meaning.
+search-gist: Of a long question the beginning and the end are embedded, in whole words; its words are all looked up.
 search-threads.lent: A turn is lent by the turns around it, the nearer the more; a greeting, an article and a question take less.
 search-threads.order: Turns stand in the order of their numbers, else as they were made, however they came; drops are seen at once.
 search-threads.days: What was said on another day, in another conversation or another space lends nothing.
@@ -476,7 +482,63 @@ search-bench: The quality bench reads any file of haystacks, and measures the pr
 """,
 )
 
+KNOWLEDGE: Final = _read(
+    "knowledge tools, acceptance checks 4-11, 29, 37, 40, 42, 44",
+    """
+know-4.words: A stream is named by its id, an alias of the settings or a built-in word; each word names one.
+know-4.errors: A word that no stream can have is invalid; an unknown stream and another's are refused in the same words, by every tool.
+know-4.default: The empty word is the default stream, the personal space.
+know-5.kinds: The kind of a fact is read from whole words in English, Polish and German, the first kind in their order.
+know-5.trust: A source gives a2 at most, unless the settings believe callers; sources of the web give b, unknown ones a2.
+know-5.record: memory_store answers with the text and the id, and the record says kind, subject, importance, trust, confidence, source and since when.
+know-5.honoured: With honor_caller_trust_source a source that is trusted gives a1.
+know-5.echo: The first eighty characters of what was stored are said back.
+know-5.relations: Relations stand in the record, sixty-four at most, and the writer is told of the rest.
+know-5.scopes: The built-in streams are the four scopes, and recall-context shows there what memory_store wrote.
+know-6: 102400 bytes of content are stored, 102401 are refused with their number, and nothing is stored.
+know-7: E-mail addresses and phones are taken out of content, subject, metadata keys and values and relations before anything is stored or said back.
+know-7.markup: Markup goes before a fact is stored, and what is escaped too often, or nothing but markup, is refused.
+know-7.secrets: The scan policy holds for memory_store: warn, redact, block.
+know-9.chain: A fact with supersedes takes the place of an older one: both ids give the whole history with versions and dates; recall and search show the newer one.
+know-9.fold: What is superseded, until when it held and its chain are the fold of the records, in whatever order and however often they come.
+know-9.refused: An id that is unknown, elsewhere, deleted, superseded already or taken from a source is refused naming supersedes, and nothing is stored.
+know-9.team: In the team anybody may supersede, and everybody sees it.
+know-9.gone: What was replaced does not come back when its successor is deleted, forgotten or expires, in any process, nor in one that starts afterwards.
+know-9.export: Stubs are in no export, and what they stand for comes back by no import that does not ask for it.
+know-9.moved: Moving a successor to another space does not bring back what it replaced.
+know-11.matrix: Nothing takes the place of what is trusted further; no trust is as good as a1.
+know-11.view: A record that claims the place of one that is trusted further replaces nothing.
+know-11.blocked: A blocked supersession stores the fact beside the other, tells its writer, and is on record once with ids and trust.
+know-29: Streams keep apart what they hold: recall, stats, status, history, delete and supersession of one never reach another.
+know-37: What was deleted is erased when it cannot be restored any more, after 30 days and not after 29, core or not; a stub stays of what took another's place.
+know-42.answers: A rating is accepted, or rejected as not_found_in_stream for what the rater does not see, or fails validation.
+know-42.invalid: Usefulness beyond 0-4, no harmful, an empty or long justification and no model version fail validation by name.
+know-42.sums: Usefulness adds u/4 good and the rest bad, harm adds four bad, over all raters.
+know-42.bounded: Ratings move a score by a quarter at most, fade over months, and harm halves it.
+know-42.ranking: What is rated harmful ranks below its equal for everybody who sees the rating, until it is withdrawn.
+know-42.place: Each rater writes under its own prefix, no record changes, and the justification is cleaned.
+know-42.again: A rating in the same trajectory replaces the one before it.
+know-42.gone: Ratings go with what they rate, and with nothing else.
+know-44.stats: Stats count live, deleted and superseded, kinds and trust, and hold no word of content.
+know-44.status: Status tells its lines in their order.
+know-44.sums: Every division of what lives adds up to it.
+know-44.embeddings: Status tells how far the vectors are: none yet, all, or how many of how many and the share, cut down.
+know-delete.hidden: What memory_delete deletes is hidden at once in every tool and every process of who may see it, and its content is kept.
+know-delete.ttl: The server erases a deleted memory when the time to restore it is over.
+know-delete.refused: Only its creator deletes a memory, core is protected, a second time it is not found.
+know-delete.restore: The command line lists what was deleted and restores it.
+know-delete.forget: Forgetting what was deleted erases it at once.
+know-delete.import: An old export does not bring back what was deleted, unless it is asked to.
+know-delete.source: Deleting a source deletes what was taken from it; deleting what was taken names the source, which stays.
+know-history: The history of one memory is itself, and of an unknown id says that there is none.
+know-limits: A full stream refuses more, and others do not.
+know-namespaces: memory_namespaces tells the built-in streams, those of the settings and those that hold something; sub-agents have the built-in ones.
+know-update: A fact in a stream is edited where it is, and keeps what is known of it.
+""",
+)
+
 PARTS: Final = (
+    KNOWLEDGE,
     CONFIG_FILE,
     JOINING,
     WARM_START,

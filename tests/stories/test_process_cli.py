@@ -114,3 +114,19 @@ def test_the_node_is_started_shown_and_stopped(tmp_path: Path) -> None:
     finally:
         assert shell.run("node", "stop").stdout == "The node has left.\n"
     assert shell.run("node", "status").returncode == 3
+
+
+@pytest.mark.requirement("search-cli")
+def test_a_search_shows_what_is_found_and_why(shell: Shell) -> None:
+    shell.run("remember", "The VPN is needed for staging", "--scope", "team", "--category", "learnings")
+    shell.run("remember", "Lunch is at noon", "--category", "longterm")
+    shown = shell.run("search", "which", "vpn")
+    assert shown.returncode == 0, shown.stderr
+    assert "The VPN is needed for staging" in shown.stdout
+    assert "Lunch" not in shown.stdout
+    answer = json.loads(shell.run("search", "--json", "--explain", "--since", "yesterday", "vpn").stdout)
+    [row] = answer["rows"]
+    assert (row["scope"], row["explained"]["arms"][0]["arm"]) == ("team", "words")
+    assert "No relevant memories found." in shell.run("search", "quince").stdout
+    wrong = shell.run("search", "--since", "recently", "vpn")
+    assert (wrong.returncode, "time_filter" in wrong.stderr) == (2, True)

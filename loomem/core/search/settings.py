@@ -80,8 +80,8 @@ class LevelWeights(msgspec.Struct, frozen=True, kw_only=True):
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """What multiplies the score of a memory, by what is known of it."""
 
-    preference: Factor = 1.1
-    """Of preferences and decisions."""
+    preference: Factor = 1.0
+    """Of preferences and decisions, beside their importance, which is above that of facts."""
     importance: Share = 0.15
     """How much the importance of a memory counts: 1 = it is a factor as it stands, 0 = not at all."""
     dated: Factor = 1.25

@@ -7,7 +7,7 @@ names. Each is a factor with a name, so that an answer can say how it came about
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import exp
+from math import exp, prod
 
 import msgspec
 
@@ -19,7 +19,7 @@ from loomem.core.times import stored_millis
 
 DAY_MS = 86_400_000
 PINNED_FLOOR = 0.8
-_TIERS = {"core": 2.0, "pinned": 1.5, "ephemeral": 0.5}
+TIERS = {"core": 2.0, "pinned": 1.5, "ephemeral": 0.5}
 _STATES = (FactType.PREFERENCE, FactType.PROJECT_STATE)
 _PLAIN = Knowledge()
 
@@ -41,48 +41,80 @@ class Span(msgspec.Struct, frozen=True):
     end: int
 
 
-class Weighing(msgspec.Struct, frozen=True, kw_only=True):
+_Said = tuple[str | None, Role, int, float, FactType | None, str | None]
+"""What of the knowledge about a memory weighs."""
+
+
+class Weighing:
     """What all rows of one answer are weighed by."""
 
-    now_ms: int
-    settings: SearchSettings
-    spans: Sequence[Span] = ()
-    ratings: Ratings | None = None
+    def __init__(
+        self, *, now_ms: int, settings: SearchSettings, spans: Sequence[Span] = (), ratings: Ratings | None = None
+    ) -> None:
+        self._now_ms = now_ms
+        self._settings = settings
+        self._spans = spans
+        self._ratings = ratings
+        self._known: dict[_Said, float] = {}
+        """The factor of what was said before: many rows say the same."""
+
+    def weight(self, row: Row, strength: float) -> float:
+        """Return what a row's score is multiplied by; `strength` says how well it matches, in [0, 1]."""
+        memory = row.memory
+        known = memory.knowledge or _PLAIN
+        if memory.metadata is None:
+            product = self._age(row, "", strength)
+        else:
+            tier = tier_of(memory)
+            product = self._age(row, tier, strength) * TIERS.get(tier, 1.0)
+        said = (known.trust, known.role, known.level, known.importance, known.fact_type, known.author)
+        factor = self._known.get(said)
+        if factor is None:
+            factor = self._known[said] = prod(one.value for one in _of_knowledge(known, self._settings.weights))
+        product *= factor
+        if self._spans:
+            product *= self._date(row)
+        if self._ratings is not None:
+            product *= self._ratings(row)
+        return product
 
     def factors(self, row: Row, strength: float) -> list[Factor]:
-        """Return the factors of a row that are not 1; `strength` says how well it matches, in [0, 1]."""
-        known = row.memory.knowledge or _PLAIN
-        weights = self.settings.weights
+        """Return the factors of a row's weight that are not 1."""
+        tier = tier_of(row.memory)
         found = [
-            Factor("age", self._age(row, known, strength)),
-            Factor("trust", trust_factor(known, weights)),
-            Factor("role", role_factor(known, weights)),
-            Factor("level", weights.level.derived if known.level > 0 else weights.level.stated),
-            Factor("tier", _TIERS.get(_tier(row.memory), 1.0)),
-            Factor("importance", known.importance**weights.importance if known.importance > 0 else 1.0),
-            Factor("preference", weights.preference if known.fact_type is FactType.PREFERENCE else 1.0),
-            Factor("speaker", _speaker(known, weights)),
-            Factor("date", weights.dated if self._dated(row) else 1.0),
-            Factor("ratings", 1.0 if self.ratings is None else self.ratings(row)),
+            Factor("age", self._age(row, tier, strength)),
+            Factor("tier", TIERS.get(tier, 1.0)),
+            *_of_knowledge(row.memory.knowledge or _PLAIN, self._settings.weights),
+            Factor("date", self._date(row)),
+            Factor("ratings", 1.0 if self._ratings is None else self._ratings(row)),
         ]
         return [factor for factor in found if factor.value != 1.0]
 
-    def _age(self, row: Row, known: Knowledge, strength: float) -> float:
-        decay, tier = self.settings.decay, _tier(row.memory)
-        if tier == "core" or row.memory.category is Category.CORE:
+    def _age(self, row: Row, tier: str, strength: float) -> float:
+        decay, memory = self._settings.decay, row.memory
+        if tier == "core" or memory.category is Category.CORE:
             return 1.0
-        faded = age_factor(self.now_ms - row.updated, known.level, decay)
+        faded = age_factor(self._now_ms - row.updated, 0 if memory.knowledge is None else memory.knowledge.level, decay)
         if tier == "pinned":
             faded = max(faded, PINNED_FLOOR)
         elif tier == "ephemeral":
             faded *= faded
         return faded + (1 - faded) * decay.relief * strength
 
-    def _dated(self, row: Row) -> bool:
-        if not self.spans:
-            return False
-        dates = dates_of(row.memory)
-        return any(span.start <= date < span.end for span in self.spans for date in dates)
+    def _date(self, row: Row) -> float:
+        dated = any(span.start <= date < span.end for span in self._spans for date in dates_of(row.memory))
+        return self._settings.weights.dated if dated else 1.0
+
+
+def _of_knowledge(known: Knowledge, weights: Weights) -> list[Factor]:
+    return [
+        Factor("trust", trust_factor(known, weights)),
+        Factor("role", role_factor(known, weights)),
+        Factor("level", weights.level.derived if known.level > 0 else weights.level.stated),
+        Factor("importance", known.importance**weights.importance if known.importance > 0 else 1.0),
+        Factor("preference", weights.preference if known.fact_type is FactType.PREFERENCE else 1.0),
+        Factor("speaker", _speaker(known, weights)),
+    ]
 
 
 def age_factor(age_ms: int, level: int, decay: Decay) -> float:
@@ -129,7 +161,8 @@ def dates_of(memory: Memory) -> list[int]:
     return [date for text in said if text and (date := stored_millis(text[:10])) is not None]
 
 
-def _tier(memory: Memory) -> str:
+def tier_of(memory: Memory) -> str:
+    """Return what the owner of a memory marked it as; empty when nothing."""
     tier = (memory.metadata or {}).get("tier")
     return tier if isinstance(tier, str) else ""
 
