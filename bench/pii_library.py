@@ -16,7 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.secrets_library import import_ms
-from loomem.core.pii import PiiSettings, redact
+from loomem.core.pii import redact
+from loomem.core.pii_settings import PiiSettings
 from tests.laws.test_pii_samples import MARK, negative, positive
 
 REGIONS = ("PL", "US", "DE", "GB")

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from identity.errors import InvalidInput, LoomError
+from loomem.embed.settings import EmbedSettings
 from loomem.nats.endpoint import Endpoint, endpoint_from
 from loomem.nats.link import Link
 from loomem.node.launcher import endpoint_of, ensure
@@ -66,12 +67,19 @@ def run(settings: Settings) -> int:
             limits=settings.limits,
             clock=SystemClock(),
             replicas=settings.replicas,
-            embed=settings.embed,
+            embed=model_settings(settings),
         )
         async with opened as background, answering(link, node_id, background.host):
             yield background
 
     return asyncio.run(run_node(spec, services, source=source_of(settings)))
+
+
+def model_settings(settings: Settings) -> EmbedSettings:
+    """Return what the node embeds with; models that are kept on disk are kept in the home of the service."""
+    if settings.embed.folder is not None:
+        return settings.embed
+    return msgspec.structs.replace(settings.embed, folder=str(settings.home / "models"))
 
 
 def source_of(settings: Settings) -> Callable[[], Awaitable[Endpoint]] | None:

@@ -10,7 +10,7 @@
     position   how far the buckets were, as an opaque word
     scan       secrets: found, told, redacted, refused
     hygiene    text as the memory_* tools store it: no markup, no personal data
-    pii        personal data: found by its form and what stands beside it
+    pii        personal data: found by its form and what stands beside it (`pii_settings`: which kinds)
     envelope   the export file, format 1.0
     legacy     the layout of older stores
 

@@ -17,7 +17,7 @@ from identity.visibility import Scope
 from loomem.core import limits as check
 from loomem.core.knowledge import FactType, Knowledge, Relation, Role, Trust
 from loomem.core.limits import Limits
-from loomem.core.pii import PiiSettings
+from loomem.core.pii_settings import PiiSettings
 from loomem.core.record import Category, Memory
 
 SUBJECT = "user"

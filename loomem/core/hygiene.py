@@ -22,7 +22,8 @@ from typing import Any, cast
 import msgspec
 
 from identity.errors import InvalidInput
-from loomem.core.pii import PiiSettings, redact
+from loomem.core.pii import redact
+from loomem.core.pii_settings import PiiSettings
 
 PASSES = 4
 """Changing passes before a text counts as an attempt to get through."""

@@ -20,22 +20,12 @@ from functools import lru_cache
 
 import msgspec
 
+from loomem.core.pii_settings import PiiSettings
+
 PHONE, EMAIL, ID, TERM = "[PHONE]", "[EMAIL]", "[ID]", "[REDACTED]"
 
 _PASSES = 8
 """Rounds over one text: a redaction may free what was glued to it."""
-
-
-class PiiSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Which personal data is taken out of what the memory_* tools store."""
-
-    enabled: bool = True
-    redact_phones: bool = True
-    redact_emails: bool = True
-    redact_ids: bool = True
-    """National ids whose checksum holds (PESEL)."""
-    blocklist: tuple[str, ...] = ()
-    """Terms that become `[REDACTED]`: whole words, upper or lower case."""
 
 
 class Redacted(msgspec.Struct, frozen=True, kw_only=True):

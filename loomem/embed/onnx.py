@@ -1,6 +1,7 @@
 """The models of `fastembed`, run by onnxruntime: the extra `fastembed`.
 
-Files of a model are read from a folder or from fastembed's cache. They are never downloaded from here: a background process
+Files of a model are read from a folder that fastembed keeps models in; that of the service, since its own default lies among
+the temporary files of everybody. They are never downloaded from here: a background process
 that fetches gigabytes unasked is nobody's wish, and the words answer meanwhile.
 """
 
@@ -88,13 +89,12 @@ def _load(model: str, folder: str | None, threads: int) -> _TextEmbedding:
         raise InvalidInput(
             "PATTERN_EMBEDDER=fastembed needs the extra: install pattern-memory[fastembed].", field="PATTERN_EMBEDDER"
         ) from error
-    where = {"specific_model_path": folder} if folder is not None else {"local_files_only": True}
     try:
-        engine = fastembed.TextEmbedding(model, threads=threads, **where)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        engine = fastembed.TextEmbedding(model, threads=threads, local_files_only=True, cache_dir=folder)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     except Exception as error:  # fastembed, its hub client and onnxruntime raise what they like
         raise InvalidInput(
-            f"fastembed cannot load the model {model} ({type(error).__name__}). Its files are not downloaded from here: fetch "
-            f"them once with fastembed itself, or put them into the folder that PATTERN_EMBEDDER_FOLDER names.",
+            f"fastembed cannot load the model {model} ({type(error).__name__}). Its files are not downloaded from here. Fetch "
+            f"them once: python -c \"from fastembed import TextEmbedding; TextEmbedding('{model}', cache_dir={folder!r})\"",
             field="PATTERN_EMBEDDER_MODEL",
         ) from error
     return cast("_TextEmbedding", engine)

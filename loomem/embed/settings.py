@@ -24,7 +24,7 @@ class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     """Of `fastembed` or `openai`; None = `opening.MODELS`. Vectors of different models never meet."""
     folder: str | None = None
-    """`fastembed`: where the model's files are; None = its own cache. Nothing is downloaded."""
+    """`fastembed`: where it keeps its models; None = `models` in the home of the service. Nothing is downloaded."""
     url: str = "https://api.openai.com/v1"
     """`openai`: what stands before `/embeddings`."""
     key: str | None = None

@@ -16,7 +16,7 @@ from loomem.core import limits as check
 from loomem.core.facts import Fact, clean_fact_content
 from loomem.core.hygiene import Flag, clean, clean_object
 from loomem.core.knowledge import Relation
-from loomem.core.pii import PiiSettings
+from loomem.core.pii_settings import PiiSettings
 from loomem.results import Notice
 from loomem.store.write import Door
 

@@ -11,7 +11,7 @@ fail. Removing is bounded by the same order: only revisions up to what was seen,
 meanwhile stays.
 
 - Unchanged text: the hash says so, and nothing is written.
-- A memory that is gone, or deleted and kept for a while, has no vectors, of whatever model. They go without markers: who
+- A memory that is gone (be it to a stub), or deleted and kept for a while, has no vectors, of whatever model. They go without markers: who
   follows the bucket hears of the memory.
 - A vector expires with its memory. If only the vector does (the memory was given a longer life), that is a job too.
 - A text that the model refuses is given up at once, with the reason in the failure record (kind `x`) beside its memory:
@@ -135,7 +135,7 @@ class EmbedWorker:
                 memory = decode_memory(seen.memory.value)
             except Corrupt:
                 return True  # shown by the views; nobody embeds, or takes away, what nobody understands
-        if memory is None or memory.deleted_at is not None:
+        if memory is None or memory.deleted_at is not None or memory.erased:
             await self._streams.purge(bucket.name, key.vectors, seen.until)
             return True
         text = text_of(memory)

@@ -81,10 +81,15 @@ class ExpireWorker:
         return bucket != SYSTEM_BUCKET
 
     async def handle(self, bucket: Bucket, job: Job) -> None:
-        """End the move that this write was the first half of, or take away the ratings of what it erased, if it did either.
+        """End the move that this write was the first half of, or take away what was said and made of what it erased.
+
+        Vectors go here too, since there may be no model, and so no worker of it.
 
         Raises: Unavailable.
         """
+        gone = parse_key(job.change.key) if isinstance(job.change, Marker) or _erases(job.change) else None
+        if gone is not None:
+            await self._streams.purge(bucket.name, gone.vectors, job.change.revision)
         if _erases(job.change):
             await self._forget_ratings(bucket, job.change.key)
             return

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from loomem.core.limits import Limits
-from loomem.core.pii import PiiSettings
+from loomem.core.pii_settings import PiiSettings
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.settings import SearchSettings
 from loomem.embed.settings import EmbedSettings

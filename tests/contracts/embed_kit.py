@@ -90,7 +90,7 @@ class Look:
         wanted = {
             ident: dict.fromkeys(models, content_hash(text_of(memory)))
             for ident, memory in self.memories.items()
-            if memory.deleted_at is None
+            if memory.deleted_at is None and not memory.erased
         }
         found = {
             ident: {model: stored.hash for model, stored in vectors.items()} for ident, vectors in self.vectors.items()

@@ -212,7 +212,7 @@ async def test_answers_that_are_no_vectors_are_unavailable(answer: bytes) -> Non
 async def test_fastembed_says_what_to_do_when_something_is_missing(tmp_path: Path) -> None:
     """The package, where it is not installed; the files of the model, where it is: nothing is downloaded."""
     settings = EmbedSettings(adapter=Adapter.FASTEMBED, folder=str(tmp_path))
-    wanted = "PATTERN_EMBEDDER_FOLDER" if find_spec("fastembed") else r"pattern-memory\[fastembed\]"
+    wanted = str(tmp_path) if find_spec("fastembed") else r"pattern-memory\[fastembed\]"
     with pytest.raises(InvalidInput, match=wanted):
         async with open_embedder(settings):
             pass
@@ -230,8 +230,8 @@ async def test_fastembed_is_asked_the_way_its_models_want(monkeypatch: pytest.Mo
     class TextEmbedding:
         embedding_size = 2
 
-        def __init__(self, model: str, *, threads: int, local_files_only: bool) -> None:
-            asked.append((model, threads, local_files_only))
+        def __init__(self, model: str, *, threads: int, local_files_only: bool, cache_dir: str | None) -> None:
+            asked.append((model, threads, local_files_only, cache_dir))
 
         def passage_embed(self, texts: list[str], **kwargs: object) -> list[Numbers]:
             asked.append(texts)
@@ -244,10 +244,10 @@ async def test_fastembed_is_asked_the_way_its_models_want(monkeypatch: pytest.Mo
     package = type(sys)("fastembed")
     package.TextEmbedding = TextEmbedding  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "fastembed", package)
-    async with onnx.opened("some/model", None, 2) as model:
+    async with onnx.opened("some/model", "/home/x/models", 2) as model:
         assert components_of(await model.query("q")) == pytest.approx((0.6, 0.8), abs=1e-3)
         assert len(await model.passages(["a", "b"])) == 2
-    assert asked == [("some/model", 2, True), "q", ["a", "b"]]
+    assert asked == [("some/model", 2, True, "/home/x/models"), "q", ["a", "b"]]
 
 
 # --- what goes in

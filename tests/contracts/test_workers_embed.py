@@ -118,7 +118,7 @@ async def test_a_memory_changed_while_it_is_embedded_is_not_left_with_the_old_ve
 
 
 @pytest.mark.requirement("embed-gone")
-@pytest.mark.parametrize("how", ["forgotten", "deleted and kept"])
+@pytest.mark.parametrize("how", ["forgotten", "deleted and kept", "left as a stub"])
 async def test_vectors_go_with_their_memory(nats_account: NatsAccount, how: str) -> None:
     async with embeddings_api() as api, linked(nats_account.url) as link:
         bucket = await KvBuckets(link).open(BUCKET)
@@ -128,6 +128,8 @@ async def test_vectors_go_with_their_memory(nats_account: NatsAccount, how: str)
             for number in range(3):
                 if how == "forgotten":
                     await forget(bucket, revisions[number], number=number)
+                elif how == "left as a stub":
+                    await keep(bucket, "", number=number, expected=revisions[number], erased=True)
                 else:
                     deleted = iso(datetime.now(UTC))
                     await keep(bucket, f"fact {number}", number=number, expected=revisions[number], deletedAt=deleted)
@@ -320,6 +322,19 @@ async def test_a_model_that_is_down_is_waited_for_and_said(nats_account: NatsAcc
 async def _kept(services: Services) -> bool:
     """Return whether the worker's jobs keep the node; those it has in hand do."""
     return (await services.pending()) and services.workers()[1].state != "working"
+
+
+@pytest.mark.requirement("embed-gone")
+async def test_without_a_model_vectors_go_with_their_memory_too(nats_account: NatsAccount) -> None:
+    async with embeddings_api() as api, linked(nats_account.url) as link:
+        bucket = await KvBuckets(link).open(BUCKET)
+        revisions = [await keep(bucket, f"fact {number}", number=number) for number in range(3)]
+        async with embedding(link, remote(api.url)):
+            await complete(link, "words")
+        await forget(bucket, revisions[0], number=0)
+        async with embedding(link, EmbedSettings(adapter=Adapter.NONE)):
+            await complete(link, "words")
+            assert len((await look(link)).vectors) == 2
 
 
 async def test_without_a_model_nothing_is_embedded_and_nothing_waits(nats_account: NatsAccount) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.errors import InvalidInput
-from loomem.core.pii import PiiSettings
+from loomem.core.pii_settings import PiiSettings
 from loomem.core.scan import ScanPolicy
 from pattern.config.check import Layer, Weight, checked
 from pattern.config.choose import DEFAULT, choose

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from identity.errors import InvalidInput
 from loomem.core.hygiene import PASSES, Flag, Where, clean, clean_object, sanitise
-from loomem.core.pii import PiiSettings, redact
+from loomem.core.pii import redact
+from loomem.core.pii_settings import PiiSettings
 
 PII = PiiSettings()
 MARKUP_PARTS = """<|>|</|/>|<b>|</b>|<br>|<p>|<title>|</title>|<T>|<a href='x'>|<i title="|`|``|```|&amp;|&lt;|&gt;|&quot;|&#39;

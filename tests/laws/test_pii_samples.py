@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from loomem.core.pii import EMAIL, ID, PHONE, PiiSettings, redact
+from loomem.core.pii import EMAIL, ID, PHONE, redact
+from loomem.core.pii_settings import PiiSettings
 
 DATA = Path(__file__).parents[1] / "data"
 LANGUAGES = ("en", "pl", "de")

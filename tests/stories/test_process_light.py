@@ -11,7 +11,18 @@ import pytest
 
 from tests.stories.served import environment, served
 
-HEAVY = {"click", "nats", "aiohttp", "numpy", "tantivy", "subprocess", "loomem.engine", "loomem.nats", "pattern.parts"}
+HEAVY = {
+    "click",
+    "nats",
+    "aiohttp",
+    "numpy",
+    "tantivy",
+    "subprocess",
+    "loomem.engine",
+    "loomem.nats",
+    "loomem.core.pii",
+    "pattern.parts",
+}
 
 MODULES = """
 import sys

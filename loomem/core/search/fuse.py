@@ -232,9 +232,8 @@ def _pass(sitting: Sequence[tuple[int, int, float]], lent: dict[int, float]) -> 
 
 def _taken(turn: Turn) -> float:
     """Return which part of what is lent to a turn it takes: more at an edge, less when it is curt or long."""
-    whole = 2 * STEP / (1 - STEP)
-    there = whole * (1 - (STEP**turn.at + STEP ** (turn.size - 1 - turn.at)) / 2)
-    edge = 1 - EDGE + EDGE * whole / max(there, EDGE_LEAST * whole)
+    lacking = (STEP**turn.at + STEP ** (turn.size - 1 - turn.at)) / 2
+    edge = 1 - EDGE + EDGE / max(1 - lacking, EDGE_LEAST)
     return edge * turn.letters / (turn.letters + CURT_LETTERS) / (1 + (turn.letters / LONG_TURN_LETTERS) ** 2)
 
 
