@@ -104,7 +104,7 @@ async def _at(size: int, effort: Effort) -> list[Row]:
         before = resident_mb()
         began = time.perf_counter()
         async with _linked(url) as link, asyncio.timeout(LOADED_S), _opened(link) as (views, engine):
-            await views.projection.ready()
+            await views.projection.loaded()
             records_s = time.perf_counter() - began
             await views.words.settled()
             words_s = time.perf_counter() - began

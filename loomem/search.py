@@ -40,6 +40,8 @@ POOL = 500
 POOL_PER_ROW = 3
 WEIGHED, WEIGHED_PER_ROW = 200, 10
 """Of what the arms found, how many of the best are weighed: no factors lift what is behind them to the front."""
+WANTED_MORE, WANTED_LIMIT = 10, 1_000
+"""How many times as many rows are ranked, and up to how many, when too few of them say something new."""
 POOL_LIMIT = 20_000
 """Rows that an arm is asked for when most of what it finds may not be shown."""
 
@@ -90,14 +92,15 @@ class Search:
     async def answer(self, question: Question) -> Found:
         """Return the rows that answer a question, each thing once, as many as were asked for."""
         began = time.perf_counter()
-        ranking = await self.rank(
-            question.text, _places(question), self._admit(question), question.rows, explain=question.explain
-        )
-        ranked = capped(ranking.rows, _source_of, self.settings.per_source)
-        if question.include_superseded:
-            shown = [(one, list[Scored]()) for one in ranked[: question.rows]]  # versions of a fact are much alike
-        else:
-            shown = collapse(ranked, lambda one: one.row.memory.content, question.rows)
+        wanted = question.rows
+        while True:
+            ranking = await self.rank(
+                question.text, _places(question), self._admit(question), wanted, explain=question.explain
+            )
+            ranked, shown = self._once(question, ranking)
+            if len(shown) >= question.rows or ranking.exhausted or wanted >= WANTED_LIMIT:
+                break
+            wanted *= WANTED_MORE  # most of it said the same
         weighing = ranking.weighing if question.explain else None
         rows = [self._shown(one, [other.row.id for other in same], weighing) for one, same in shown]
         fitting = within_budget(rows, question.tokens)
@@ -165,6 +168,13 @@ class Search:
         return Ranking(weighed, weighing, degraded, all_words and all_meaning and len(weighed) == len(fused))
 
     # --- within ---
+
+    def _once(self, question: Question, ranking: Ranking) -> tuple[list[Scored], list[tuple[Scored, list[Scored]]]]:
+        """Return what was found in its order, and what of it is shown, each thing once with what says the same."""
+        ranked = capped(ranking.rows, _source_of, self.settings.per_source)
+        if question.include_superseded:
+            return ranked, [(one, []) for one in ranked[: question.rows]]  # versions of a fact are much alike
+        return ranked, collapse(ranked, lambda one: one.row.memory.content, question.rows)
 
     def _admit(self, question: Question) -> Admit:
         now_ms = millis(self.clock.now())

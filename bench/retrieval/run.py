@@ -51,6 +51,7 @@ async def _measured(file: Path, effort: Effort) -> Run:
     with product.home() as home:
         for haystack in haystacks:
             stored.append(await _through_product(home, haystack, effort.unit))
+            print(f"{haystack.id}: {len(haystack.turns)} turns, {len(stored[-1].laps_s)} questions", flush=True)
             answers += _compared(haystack, stored[-1].answers, effort.unit)
     return Run(
         data=file.name.split(".")[0],

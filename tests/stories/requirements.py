@@ -301,6 +301,8 @@ lesson-3.15.locale: Text is UTF-8 on stdin, stdout, stderr and in files whatever
 lesson-3.15.input: Lone surrogates and NUL in any input give a clear error and never a crash.
 lesson-3.17.stored: Stored times are aware UTC; a naive date is read in the stated zone.
 lesson-3.17.zones: The time-related tests pass under TZ=Asia/Kolkata and TZ=America/New_York.
+lesson-3.10: A search answers at its deadline with what is there, and says what is missing.
+lesson-3.18: Vectors of two models coexist; a question meets those of its own model, and words find the rest.
 lesson-3.20: A superseded memory is absent by default and is marked with its successor where it is asked for.
 lesson-3.22.promote: A sub-agent's private memories stay its own until it shares them.
 lesson-3.23.version: A record carries its schema version, and one of an unknown version is counted and reported, never guessed at.
@@ -429,7 +431,7 @@ SEARCH: Final = _read(
     """
 search-21: With nothing stored the answer says so; else every row is one line with its dates first and score and id last, whatever its text.
 vectors-fold: A row has the vectors made of its text as it is, and no other, whatever the interleaving of rows and vectors, repetitions and restarts of the feed.
-search-22: Five rows by default, at most twenty; thirty with a line that asks to enumerate for questions that count or list, in English, Polish and German and by whole words.
+search-22: Five rows by default, at most twenty; thirty with a line that asks to enumerate for questions that count or list, in English, Polish and German and by whole words; the limits told are those configured.
 search-23: Signs of query languages are only text, and what is asked for is found, in one stream too.
 search-24: With evidence_fields a row says who said it, when, and what it was taken from; a row that knows nothing of it stays as it is.
 search-25: The score of a row is what the arms gave, times factors for age, trust, role, level, importance, and explain shows each.
@@ -440,6 +442,9 @@ search-29: A stream that is named is searched alone; an unknown one is refused i
 search-30: The search after a write, a supersession or a deletion sees it.
 search-time: time_filter takes a date or words in English, Polish and German, and what it cannot read is refused with what it can.
 search-dates: Rows of a date that the question names come before their equals.
+search-zones: Words for dates are read in the zone of the settings, whatever the machine's is, and across a change of clocks.
+search-arms: A question is answered by words and by meaning together, and by either alone.
+search-overfetch: When what matches best may not be shown, or says the same, more is fetched until enough rows are there.
 search-dry: A search changes no record, no date and no rank.
 search-recall: recall-context with query ranks what passes its filters, page by page, each record once.
 search-gone: What was forgotten, deleted, expired or superseded is gone from search in every process within a second, and in one that starts afterwards.

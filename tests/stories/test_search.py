@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -119,6 +120,18 @@ async def test_how_many_rows_are_shown(agents: Agents) -> None:
     for other in ("trip profile file list", "mobile trip while", "a reptile trip", "trip: an empty whilelist"):
         found = await me.call("memory_search", query=other)
         assert (len(found["rows"]), found.get("counting", False)) == (5, False), other
+
+
+@pytest.mark.requirement("search-22")
+async def test_the_limits_told_are_those_configured(agents: Agents, tmp_path: Path) -> None:
+    (tmp_path / "pattern.toml").write_text("[search.top_k]\ndefault = 7\nmost = 40\n", encoding="utf-8")
+    me = await agents.spawn(env={"PATTERN_CONFIG": str(tmp_path / "pattern.toml")})
+    await me.call("remember-bulk", memories=[{"content": f"trip number {n} to place {n}"} for n in range(45)])
+    assert [len(await rows(me, "trip")), len(await rows(me, "trip", top_k=40))] == [7, 40]
+    [tool] = [tool for tool in (await me.client.list_tools()).tools if tool.name == "memory_search"]
+    about = tool.input_schema["properties"]["top_k"]["description"]
+    assert "default 7" in about
+    assert "at most 40" in about
 
 
 @pytest.mark.requirement("search-27")

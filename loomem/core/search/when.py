@@ -63,9 +63,7 @@ def resolve(text: str, now: datetime) -> When | None:
 
 def mentioned(text: str, now: datetime) -> list[Mention]:
     """Return the dates that a text speaks of, in order; of two that overlap, the one that begins first, or is longer."""
-    folded = text.casefold()
-    if len(folded) != len(text):
-        folded = text.lower() if len(text.lower()) == len(text) else text  # positions must hold
+    folded = "".join(small if len(small := char.lower()) == 1 else char for char in text)  # positions must hold
     found = sorted(_mentions(folded, now), key=lambda one: (one.at, -one.end))
     kept: list[Mention] = []
     for one in found:

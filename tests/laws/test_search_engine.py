@@ -1,0 +1,212 @@
+"""The search over all views: both arms, what is missing and said so, its deadline, and rows that are fetched until enough pass."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC
+from typing import Any
+
+import pytest
+
+from identity.errors import Unavailable
+from identity.keys import Kind, parse_key
+from identity.ports import Put
+from identity.visibility import Scope, space_for
+from loomem.core.embedding import Embedded, EmbeddingState, Readiness, unit_vector
+from loomem.core.scan import ScanPolicy
+from loomem.core.search.settings import SearchSettings
+from loomem.core.vector import Stored, content_hash, encode
+from loomem.engine import Engine
+from loomem.search import Search
+from loomem.views.together import views_of
+from tests.doubles import CountingIds
+from tests.laws.worlds import LIMITS, World, agent
+
+ME = agent()
+SOUND = {"drum": (1.0, 0.0, 0.0), "percussion": (0.9, 0.1, 0.0), "tax": (0.0, 0.0, 1.0)}
+"""Where the words of these tests point."""
+
+
+def meaning(text: str) -> bytes:
+    found = [SOUND[word] for word in text.split() if word in SOUND] or [(0.0, 1.0, 0.0)]
+    return unit_vector([sum(parts) for parts in zip(*found, strict=True)])
+
+
+class Listener:
+    """Embeds the questions of these tests, unless it is told to fail or to be slow."""
+
+    def __init__(self, model: str = "ear") -> None:
+        self.model = model
+        self.failure: Unavailable | None = None
+        self.slow = False
+        self.heard: list[str] = []
+
+    async def query(self, text: str) -> Embedded:
+        self.heard.append(text)
+        if self.failure is not None:
+            raise self.failure
+        if self.slow:
+            await asyncio.Event().wait()
+        return Embedded(self.model, meaning(text))
+
+    def state(self) -> EmbeddingState:
+        return EmbeddingState(state=Readiness.READY, model=self.model)
+
+
+@asynccontextmanager
+async def searching(
+    world: World, asker: Listener | None = None, settings: SearchSettings | None = None
+) -> AsyncGenerator[Engine]:
+    """An engine with all its views."""
+    async with asyncio.timeout(30), views_of(world.feed, world.buckets, ME, patience_s=5) as views:
+        yield Engine(
+            caller=ME,
+            buckets=world.buckets,
+            projection=views.projection,
+            limits=LIMITS,
+            clock=world.clock,
+            ids=CountingIds(),
+            scan=ScanPolicy.OFF,
+            zone=UTC,
+            search=Search(views=views, clock=world.clock, settings=settings or SearchSettings(), zone=UTC, asker=asker),
+        )
+
+
+async def store(world: World, engine: Engine, *contents: str, models: Sequence[str] = ("ear",)) -> None:
+    """Store memories and, as a worker does, their vectors."""
+    space = space_for(ME, Scope.PRIVATE)
+    bucket = await world.buckets.open(space.bucket)
+    for content in contents:
+        memory_id = (await engine.remember(content=content, category="longterm")).memory_id
+        key = parse_key(space.key(Kind.MEMORY, memory_id))
+        assert key is not None
+        for model in models:
+            value = encode(Stored.of(model=model, hash=content_hash(content), values=meaning(content)))
+            await bucket.write(Put(key=key.vector(model), value=value, expected=0, op=f"{model} {memory_id}"))
+    await engine._projection.sync()  # pyright: ignore[reportPrivateUsage] - what workers wrote has no position here
+
+
+async def found(engine: Engine, query: str, **arguments: Any) -> list[str]:
+    return [row.content for row in (await engine.search(query=query, **arguments)).rows]
+
+
+@pytest.mark.requirement("search-arms")
+async def test_both_arms_find_and_each_alone_does() -> None:
+    world, ear = World(), Listener()
+    async with searching(world, ear) as engine:
+        await store(world, engine, "we bought a drum", "the tax form", "a walk in the park")
+        assert (await found(engine, "percussion"))[0] == "we bought a drum"
+        answer = await engine.search(query="tax percussion", explain=True)
+        assert answer.degraded == []
+        explained = {row.content: row.explained for row in answer.rows}
+        form = explained["the tax form"]
+        assert form is not None
+        assert [arm.arm for arm in form.arms] == ["words", "meaning"]
+        ear.failure = Unavailable("Nobody embeds.")
+        answer = await engine.search(query="tax percussion")
+        assert [row.content for row in answer.rows] == ["the tax form"]
+        assert answer.degraded == ["meaning: Nobody embeds"]
+        assert (await engine.search(query="")).rows == []
+        assert "" not in ear.heard
+
+
+@pytest.mark.requirement("lesson-3.10")
+async def test_at_the_deadline_what_is_there_is_the_answer() -> None:
+    world, ear = World(), Listener()
+    async with searching(world, ear, SearchSettings(deadline_ms=100)) as engine:
+        await store(world, engine, "we bought a drum")
+        ear.slow = True
+        async with asyncio.timeout(2):
+            answer = await engine.search(query="drum")
+        assert [row.content for row in answer.rows] == ["we bought a drum"]
+        assert answer.degraded == ["meaning: the question was not embedded in time"]
+
+
+@pytest.mark.requirement("lesson-3.10")
+async def test_words_that_are_not_indexed_yet_are_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    async with searching(world, None, SearchSettings(deadline_ms=50)) as engine:
+        await store(world, engine, "we bought a drum")
+        search = engine._search  # pyright: ignore[reportPrivateUsage] - the index is to be late
+        assert search is not None
+
+        async def never() -> None:
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(search._words, "settled", never)  # pyright: ignore[reportPrivateUsage]
+        answer = await engine.search(query="drum")
+        assert answer.degraded == ["words: 0 memories are not indexed yet"]
+
+
+@pytest.mark.requirement("lesson-3.18")
+async def test_two_models_coexist_and_only_vectors_of_the_question_s_model_count() -> None:
+    world = World()
+    async with searching(world, Listener("ear")) as old, searching(world, Listener("new ear")) as new:
+        await store(world, old, "we bought a drum", "the tax form")
+        assert (await found(old, "percussion"))[0] == "we bought a drum"
+        answer = await new.search(query="percussion drum")
+        assert answer.degraded == ["meaning: 2 of 2 memories have no vector yet"]
+        assert [row.content for row in answer.rows] == ["we bought a drum"]
+        await store(world, new, "a snare", models=("ear", "new ear"))
+        assert (await new.search(query="percussion")).degraded == ["meaning: 2 of 3 memories have no vector yet"]
+        assert (await old.search(query="percussion")).degraded == []
+
+
+@pytest.mark.requirement("search-gone")
+async def test_the_vector_of_what_is_gone_or_changed_finds_nothing() -> None:
+    world = World()
+    async with searching(world, Listener()) as engine, searching(world, Listener()) as other:
+        await store(world, engine, "we bought a drum", "the tax form")
+        answer = await engine.search(query="percussion", top_k=1)
+        [row] = answer.rows
+        await engine.update(memory_id=row.id, expected_revision=row.revision, content="we sold it")
+        await other.search(query="x", at_least=answer.position)
+        for each in (engine, other):
+            async with asyncio.timeout(1):
+                while "we bought a drum" in await found(each, "percussion"):
+                    pass
+        explained = [row.explained for row in (await engine.search(query="percussion", explain=True)).rows]
+        assert len(explained) == 1, "the changed one has no vector until it is made"
+        await engine.forget(memory_id=row.id)
+        assert await found(engine, "sold") == ["the tax form"]
+    async with searching(world, Listener()) as fresh:
+        assert await found(fresh, "percussion") == ["the tax form"]
+
+
+@pytest.mark.requirement("search-overfetch")
+async def test_rows_are_fetched_until_enough_may_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loomem.search.POOL", 10)
+    world = World()
+    async with searching(world) as engine:
+        old = [await engine.remember(content=f"plum {n}", category="longterm") for n in range(60)]
+        for stored in old[:50]:
+            await engine.forget(memory_id=stored.memory_id)
+        world.clock.move(days=30)
+        for number in range(50):
+            await engine.remember(content="plum plum plum", category="longterm", ttl_seconds=1)
+            assert number < 50
+        world.clock.move(seconds=10)
+        # Fifty that match better have expired.
+        assert len(await found(engine, "plum", top_k=10)) == 10
+        for _ in range(120):
+            await engine.remember(content="plum plum", category="longterm")
+        # A hundred and twenty that match better say the same.
+        assert len(set(await found(engine, "plum", top_k=8))) == 8
+
+
+async def test_an_engine_without_an_index_says_so() -> None:
+    async with World().enter() as engine:
+        with pytest.raises(Unavailable, match="without an index"):
+            await engine.search(query="x")
+
+
+async def test_a_source_may_have_a_cap() -> None:
+    world = World()
+    async with searching(world, None, SearchSettings(per_source=1)) as engine:
+        for conversation, number in (("a", 1), ("a", 2), ("b", 3)):
+            content = f"plum {number}"
+            await engine.remember(content=content, category="longterm", metadata={"conversation": conversation})
+        first, second, _ = await found(engine, "plum")
+        assert {first, second} & {"plum 3"}
