@@ -26,7 +26,7 @@ from loomem.workers.services import open_services
 from pattern.clock import SystemClock
 
 ROUNDS = 40
-LENGTHS = (40, 100, 300, 1_000, 2_000)
+LENGTHS = (40, 100, 300, 1_000)
 MEMORIES = 200
 MEMORY_CHARS = 300
 CONNECT_S = 10.0

@@ -6,8 +6,8 @@
     views      what a process folds from the changes it may see
     workers    what runs in the background, on every bucket
     node       the background process: starting, watching, leaving
-    engine     the facade that every door calls
-    results    what it answers
+    engine     the facade that every door calls (`facts`: the half of it that knows facts)
+    results    what it answers (`fact_results`: about facts)
 
 Deliberately absent: schemas and texts for models (`pattern`), the environment, any index that is written by a writer.
 """

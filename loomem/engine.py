@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import tzinfo
 
-import msgspec
-
 from identity.agent import Caller
 from identity.errors import InvalidInput, Unavailable
 from identity.ports import Buckets, Clock, Feed, Ids, Progress
@@ -22,49 +20,37 @@ from loomem.core.facts import FactSettings
 from loomem.core.legacy import Source
 from loomem.core.limits import Limits
 from loomem.core.position import Position, parse_position
-from loomem.core.rating import clean_given
 from loomem.core.recall import RawQuery, clean_page, clean_query
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.question import RawQuestion, clean_question
-from loomem.core.streams import Stream
+from loomem.facts import FactEngine
 from loomem.results import (
     BulkForgotten,
     BulkRemembered,
     Cleaned,
     Committed,
-    Deleted,
-    DeletedMemories,
     Exported,
     Fetched,
     Forgotten,
     Found,
     Health,
-    History,
     Imported,
     ItemError,
-    MemoryStats,
-    MemoryStatus,
     Migrated,
-    Namespaces,
-    Rated,
     Recalled,
     Remembered,
-    Restored,
     Shared,
-    Stored,
     Updated,
 )
 from loomem.search import Search
-from loomem.store import bulk, deletion, facts, feedback, history, intake, lifecycle, overview, read, transfer
-from loomem.store.cleaning import Cleaning
+from loomem.store import bulk, intake, lifecycle, read, transfer
 from loomem.store.files import Files
 from loomem.store.migrate import migrate
-from loomem.store.streams import stream_of
 from loomem.store.write import Door
 from loomem.views.projection import Projection
 
 
-class Engine:
+class Engine(FactEngine):
     """The memory of one caller."""
 
     def __init__(
@@ -88,9 +74,7 @@ class Engine:
         self._projection = projection
         self._zone = zone
         self._files = files
-        self._facts = facts or FactSettings()
-        self._search = search
-        self._door = Door(caller, buckets, projection, limits, clock, ids, scan)
+        super().__init__(Door(caller, buckets, projection, limits, clock, ids, scan), facts or FactSettings(), search)
 
     # --- remembering ---
 
@@ -144,32 +128,6 @@ class Engine:
                 await progress(len(items), len(items), f"{len(items)} of {len(items)}")
             return result
         return await bulk.remember_all(self._door, items, stop_on_error=stop, progress=progress)
-
-    async def store(
-        self,
-        *,
-        content: object,
-        source: object = None,
-        subject: object = None,
-        metadata: object = None,
-        relations: object = None,
-        supersedes: object = None,
-        stream: object = None,
-    ) -> Stored:
-        """Store a fact with what is known of it, in the caller's personal space or the stream that is named.
-
-        Raises: InvalidInput, AccessDenied (no such stream), LimitExceeded, Unavailable.
-        """
-        raw = facts.RawFact(
-            content=content,
-            source=source,
-            subject=subject,
-            metadata=metadata,
-            relations=relations,
-            supersedes=supersedes,
-            stream=stream,
-        )
-        return await facts.store(self._door, raw, self._facts)
 
     # --- changing ---
 
@@ -269,57 +227,6 @@ class Engine:
         Raises: InvalidInput, Unavailable.
         """
         return await bulk.clean(self._door, expire_only=check.clean_flag("expireOnly", expire_only, default=False))
-
-    async def delete(self, *, chunk_id: object, stream: object = None) -> Deleted:
-        """Hide a memory of the caller's own at once and everywhere; it can be restored for as long as the limits say.
-
-        Raises: InvalidInput, NotFound, AccessDenied, CoreProtected, Conflict, Unavailable.
-        """
-        ident = check.clean_id(chunk_id, self.limits, field="chunk_id")
-        return await deletion.delete(self._door, ident, await self._stream(stream))
-
-    async def restore(self, *, memory_id: object) -> Restored:
-        """Bring back a deleted memory of the caller's own.
-
-        Raises: InvalidInput, NotFound, AccessDenied, LimitExceeded, Conflict, Unavailable.
-        """
-        return await deletion.restore(self._door, check.clean_id(memory_id, self.limits))
-
-    async def deleted(self) -> DeletedMemories:
-        """Return what can be restored, the last deleted first. Raises: Unavailable."""
-        return await deletion.deleted(self._door)
-
-    async def feedback(
-        self,
-        *,
-        chunk_id: object,
-        usefulness: object = None,
-        harmful: object = None,
-        justification: object = None,
-        model_version: object = None,
-        prompt_version: object = None,
-        trajectory_id: object = None,
-        withdraw: object = None,
-    ) -> Rated:
-        """Rate a memory that the caller can see, or with `withdraw` take back all that the caller said of it.
-
-        Raises: InvalidInput, Conflict, Unavailable.
-        """
-        ident = check.clean_id(chunk_id, self.limits, field="chunk_id")
-        if check.clean_flag("withdraw", withdraw, default=False):
-            return await feedback.withdraw(self._door, ident)
-        raw = {
-            "usefulness": usefulness,
-            "harmful": harmful,
-            "justification": justification,
-            "model_version": model_version,
-            "prompt_version": prompt_version,
-            "trajectory_id": trajectory_id,
-        }
-        given = clean_given(raw, plan.text_of(self._door.now_ms))
-        cleaning = Cleaning(self._door, self._facts.pii)
-        given = msgspec.structs.replace(given, justification=cleaning.text(given.justification, field="justification"))
-        return await feedback.rate(self._door, ident, given)
 
     # --- files ---
 
@@ -452,14 +359,6 @@ class Engine:
             return await read.recall_ranked(self._door, self._searching(), asked, page, _position(at_least))
         return await read.recall(self._door, asked, page, _position(at_least))
 
-    async def history(self, *, chunk_id: object, limit: object = None, stream: object = None) -> History:
-        """Return the versions of a fact, from the id of any of them.
-
-        Raises: InvalidInput, AccessDenied (it is in another stream), Unavailable.
-        """
-        ident = check.clean_id(chunk_id, self.limits, field="chunk_id")
-        return await history.history(self._door, ident, history.clean_limit(limit), await self._stream(stream))
-
     async def search(
         self,
         *,
@@ -496,30 +395,11 @@ class Engine:
         await read.until(self._projection, _position(at_least), question.scopes)
         return await search.answer(question)
 
-    async def namespaces(self) -> Namespaces:
-        """Return the streams that the caller may name. Raises: Unavailable."""
-        return await overview.namespaces(self._door, self._facts.namespaces)
-
-    async def memory_status(self, *, stream: object = None) -> MemoryStatus:
-        """Return how a stream stands, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
-        found = await self._stream(stream)
-        search = self._search
-        trouble = None if search is None else search.lacks()
-        return await overview.status(self._door, found, None if search is None else search.embedded(), trouble)
-
-    async def memory_stats(self, *, stream: object = None) -> MemoryStats:
-        """Return a stream in numbers, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
-        found = await self._stream(stream)
-        return await overview.stats(self._door, found, None if self._search is None else self._search.embedded())
-
     def counts(self) -> Health:
         """Return what the views hold and how they are, without waiting for anything."""
         return read.health(self._door)
 
     # --- within ---
-
-    async def _stream(self, word: object) -> Stream | None:
-        return await stream_of(self._door, word, self._facts.namespaces)
 
     async def _all_of_now(self) -> None:
         """Wait until the views hold what the buckets hold: a file is for keeps, and its ids are compared with everything."""

@@ -4,6 +4,11 @@
     row        one memory, as a view holds it
     limits     every limit, and the checks that all write paths share
     times      ISO-8601 in UTC
+    knowledge  what is known of a memory beside its text
+    facts      what a fact is read to be, how far it is trusted, whose place it may take
+    streams    the words by which spaces are named
+    rating     what a memory was worth to its readers
+    stats      a stretch of memory in numbers
     plan       what becomes of a memory: edited, committed, shared
     moves      a move between two keys, told by its operation id
     recall     which rows answer a call, in which order, and their summary

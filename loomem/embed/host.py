@@ -4,7 +4,14 @@ Memories are embedded in batches of what waits, one batch at a time; queries go 
 text that the model refuses is found by halving its batch, so the others get their vectors; one that was given out before
 and never answered for is embedded alone, since it may be what ended a process.
 
-What the model is given is cut. Measured on long chat messages (BEAM, median 1 400 characters) ... see `EmbedSettings`.
+What the model is given of a memory is cut at 500 characters. Measured with the default model on long chat messages (BEAM
+100K: 794 messages of 1 740 characters in the middle, 72 questions; recall@10 and NDCG@10):
+
+    cut at    meaning alone    joined with the words .3/.7    cost of a message of the middle length
+    500       .65  .51         .63  .55                       1
+    1 000     .61  .48         .64  .53                       2.3
+
+What stands further back is found by its words, of which nothing is cut.
 
 Deliberately absent: buckets and jobs (`loomem.workers.embed`), models (the rest of this room).
 """

@@ -33,7 +33,7 @@ class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`openai`: for one request."""
     threads: Annotated[int, Meta(ge=1, le=64)] = 1
     """Cores that one text may take; a query and a memory may be embedded at the same time."""
-    text_chars: Annotated[int, Meta(ge=1, le=100_000)] = 1_000
+    text_chars: Annotated[int, Meta(ge=1, le=100_000)] = 500
     """How much of a memory the model is given. Chosen by measurement (`loomem.embed.host`)."""
     query_chars: Annotated[int, Meta(ge=1, le=10_000)] = 1_000
     """How much of a query the model is given."""

@@ -4,6 +4,13 @@
     write      the one door of every write: where it goes, room for it, its end, the secrets in it
     quota      the room left in the caller's own spaces, with what is on its way
     lifecycle  editing, committing, sharing, forgetting one memory
+    cleaning   what facts are cleaned of before they are stored
+    facts      facts: stored, and in whose place
+    history    the versions of a fact
+    deletion   hiding a memory so that it can be restored
+    feedback   ratings, each beside what it rates
+    streams    which streams the caller has
+    overview   streams by name, and a memory in numbers
     move       a memory goes to another key, in one batch or in two steps that anybody can finish
     bulk       many memories in one call
     read       what is asked of the views

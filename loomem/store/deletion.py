@@ -16,7 +16,7 @@ from loomem.core.plan import text_of
 from loomem.core.row import Row
 from loomem.core.streams import Stream, word_of
 from loomem.core.times import stored_millis
-from loomem.results import Deleted, DeletedMemories, DeletedMemory, Restored
+from loomem.fact_results import Deleted, DeletedMemories, DeletedMemory, Restored
 from loomem.store.bulk import position_of
 from loomem.store.lifecycle import checked_own, decided
 from loomem.store.write import Door, Held, Written, held_of

@@ -26,7 +26,8 @@ from loomem.core.knowledge import Knowledge
 from loomem.core.record import Category
 from loomem.core.row import Row
 from loomem.core.streams import USER_DEFAULT, Stream, built_in, word_of
-from loomem.results import Notice, Stored
+from loomem.fact_results import Stored
+from loomem.results import Notice
 from loomem.store.cleaning import Cleaning
 from loomem.store.streams import stream_of
 from loomem.store.write import Door

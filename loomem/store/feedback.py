@@ -8,7 +8,7 @@ from identity.ports import Entry, Marker, Put, Reason, Remove
 from identity.visibility import space_for, stream_space
 from loomem.core.rating import Given, Ratings, decode, encode, rated
 from loomem.core.row import Row
-from loomem.results import Rated, Rejected
+from loomem.fact_results import Rated, Rejected
 from loomem.store.write import TRIES, Door, Written
 
 NOT_FOUND = "not_found_in_stream"

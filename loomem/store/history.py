@@ -7,7 +7,7 @@ from loomem.core.plan import text_of
 from loomem.core.row import Row
 from loomem.core.streams import Stream, word_of
 from loomem.core.times import stored_millis
-from loomem.results import History, Version
+from loomem.fact_results import History, Version
 from loomem.store.deletion import elsewhere
 from loomem.store.write import Door
 from loomem.views.chains import Member, since

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from identity.errors import AccessDenied, Conflict, NotFound
+from identity.errors import AccessDenied, Conflict, InvalidInput, NotFound
 from identity.ports import Reason
 from identity.visibility import Scope
 from loomem.core import plan
@@ -211,6 +211,14 @@ async def _own_private_row(door: Door, ident: str, done: str) -> Row:
     if not rows[0].place.mine or rows[0].place.scope not in _OWN_SCOPES:
         raise NotFound(
             f"No private or personal memory of your own has this id; only those can be {done}", memoryId=ident
+        )
+    if (successor := door.projection.records.chains.superseded_by(rows[0])) is not None:
+        # Elsewhere it would stand without what replaced it, as if it still held.
+        raise InvalidInput(
+            f"This memory was superseded by {successor}; only what holds can be {done}",
+            field="memoryId",
+            memoryId=ident,
+            supersededBy=successor,
         )
     return rows[0]
 

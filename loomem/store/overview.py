@@ -13,7 +13,7 @@ from loomem.core.plan import text_of
 from loomem.core.row import Row
 from loomem.core.stats import Figures, Standing, embeddings, figures
 from loomem.core.streams import ALIASES, USER_DEFAULT, Stream, is_stream_id
-from loomem.results import MemoryStats, MemoryStatus, Namespace, Namespaces
+from loomem.fact_results import MemoryStats, MemoryStatus, Namespace, Namespaces
 from loomem.store.streams import existing
 from loomem.store.write import Door
 from loomem.views.projection import ViewState

@@ -4,6 +4,8 @@
     track        one of these stretches: how far it is, and who waits for it
     kinds        which view folds what
     records      the view of records that comes of it
+    chains       which memory took whose place, of all that the buckets hold, deleted ones and stubs too
+    feedback     what all raters said of each memory
     words        the index of words (`text`), fed with the rows
     vectors      the vectors of the rows, by model (`matrix`), fed with what the workers wrote
     together     all of them, opened together

@@ -94,7 +94,8 @@ class Chains:
 
     def drop(self, place: Place, ident: str) -> None:
         """Hear that a key holds nothing any more."""
-        names = self._names.pop((place, ident), ())
+        if not self._names or not (names := self._names.pop((place, ident), ())):
+            return
         group = group_of(place)
         for name in names:
             by = self._by.get((group, name))
@@ -116,9 +117,7 @@ class Chains:
 
     def superseded_by(self, row: Row) -> str | None:
         """Return the id of the memory that took a row's place, or None when none did."""
-        if not self._by:
-            return None
-        successor = self._successor(row.place, row.memory)
+        successor = self._successor(row.place, row.memory) if self._by else None
         return None if successor is None else successor.id
 
     def would_come_back(self, row: Row) -> bool:
@@ -155,7 +154,7 @@ class Chains:
     # --- within ---
 
     def _successors(self, place: Place, memory: Memory) -> Iterator[Memory]:
-        by = self._by.get((group_of(place), memory.id))
+        by = self._by.get((group_of(place), memory.id)) if self._by else None
         if by is not None:
             yield from (new for new in by.values() if _counts(new, memory))
 

@@ -1,18 +1,15 @@
 """A server on loopback that speaks the embeddings API, as far as its answers can be known: texts that share words are near.
 
-It refuses what it is told to, fails when it is told to, and counts. Run by itself (`python -m tests.contracts.embeddings_api
-PORT_FILE`) it serves until its stdin closes.
+It refuses what it is told to, fails when it is told to, and counts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import sys
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -113,13 +110,3 @@ async def embeddings_api(port: int = 0) -> AsyncGenerator[EmbeddingsApi]:
         for writer in list(connections):
             writer.close()
         await server.wait_closed()
-
-
-async def main(file: str) -> None:
-    async with embeddings_api() as api:
-        await asyncio.to_thread(Path(file).write_text, api.url)
-        await asyncio.to_thread(sys.stdin.read)
-
-
-if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))

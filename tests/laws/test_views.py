@@ -77,10 +77,15 @@ def logs(draw: st.DrawFn) -> list[Change]:
     for revision in range(1, draw(st.integers(0, 25)) + 1):
         where = draw(st.sampled_from(sorted(SPACES)))
         ident = draw(st.sampled_from(IDS))
-        kind = draw(st.sampled_from(["put", "put", "put", "remove", "garbage"]))
-        if kind == "put":
+        kind = draw(st.sampled_from(["put", "put", "put", "delete", "erase", "remove", "garbage"]))
+        if kind in ("put", "delete", "erase"):
+            gone = {
+                "put": {},
+                "delete": {"deleted_at": text_of(9)},
+                "erase": {"deleted_at": text_of(9), "erased": True},
+            }
             # Several copies of one id may bear the same time.
-            changes.append((where, entry(where, ident, revision, updated=draw(st.integers(1, 4)))))
+            changes.append((where, entry(where, ident, revision, updated=draw(st.integers(1, 4)), **gone[kind])))
         elif kind == "remove":
             changes.append((where, marker(where, ident, revision, draw(st.sampled_from(Reason)))))
         else:
@@ -98,7 +103,9 @@ def seen(records: Records) -> Any:
     """Everything that can be seen of a view."""
     rows = {(row.place.bucket, row.key): row.memory for shelf in records.shelves() for row in shelf.rows}
     shadows = {ident: [(c.key, c.memory) for c in records.copies(ident)] for ident in IDS}
-    return rows, shadows, records.corrupt(), {ident: records.forgotten(ident) for ident in IDS}
+    deleted = {(row.place.bucket, row.key): row.memory for row in records.deleted_rows()}
+    stubs = {ident: [row.key for row in records.stubs(ident)] for ident in IDS}
+    return rows, shadows, deleted, stubs, records.corrupt(), {ident: records.forgotten(ident) for ident in IDS}
 
 
 def fold(changes: Iterable[Change]) -> Records:
@@ -137,7 +144,10 @@ def test_of_one_id_the_newest_own_copy_is_seen_and_strangers_hide_nothing(log: l
         where: {change.key: change for at, change in last_per_key(log) if at == where and isinstance(change, Entry)}
         for where in SPACES
     }
-    good = {where: {k for k, e in entries.items() if b'"version":1' in e.value} for where, entries in held.items()}
+    good = {
+        where: {k for k, e in entries.items() if b'"version":1' in e.value and b"deletedAt" not in e.value}
+        for where, entries in held.items()
+    }
     for ident in IDS:
         keys = {where: space.key(Kind.MEMORY, ident) for where, (space, _, _) in SPACES.items()}
         own = [where for where in OWN if keys[where] in good[where]]

@@ -511,6 +511,7 @@ know-9.team: In the team anybody may supersede, and everybody sees it.
 know-9.gone: What was replaced does not come back when its successor is deleted, forgotten or expires, in any process, nor in one that starts afterwards.
 know-9.export: Stubs are in no export, and what they stand for comes back by no import that does not ask for it.
 know-9.moved: Moving a successor to another space does not bring back what it replaced.
+know-9.outdated: What was replaced is neither committed nor shared.
 know-11.matrix: Nothing takes the place of what is trusted further; no trust is as good as a1.
 know-11.view: A record that claims the place of one that is trusted further replaces nothing.
 know-11.blocked: A blocked supersession stores the fact beside the other, tells its writer, and is on record once with ids and trust.
@@ -529,6 +530,7 @@ know-44.status: Status tells its lines in their order.
 know-44.sums: Every division of what lives adds up to it.
 know-44.embeddings: Status tells how far the vectors are: none yet, all, or how many of how many and the share, cut down.
 know-delete.hidden: What memory_delete deletes is hidden at once in every tool and every process of who may see it, and its content is kept.
+know-delete.processes: What is deleted, forgotten or superseded in one process is gone from another within a second, and not in one that starts afterwards.
 know-delete.ttl: The server erases a deleted memory when the time to restore it is over.
 know-delete.refused: Only its creator deletes a memory, core is protected, a second time it is not found.
 know-delete.restore: The command line lists what was deleted and restores it.

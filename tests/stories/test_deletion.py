@@ -122,6 +122,27 @@ async def test_an_old_export_does_not_bring_it_back_unless_it_is_asked_to(agents
     assert await recalled(me) == ["about walnuts"]
 
 
+@pytest.mark.requirement("know-delete.processes")
+async def test_two_processes_lose_it_within_a_second_and_a_third_never_has_it(agents: Agents) -> None:
+    me, other = await agents.spawn(), await agents.spawn("agent-b")
+    old = await stored(me, "walnut old", stream="__project__")
+    ids = {name: await stored(me, f"walnut {name}", stream="__project__") for name in ("deleted", "forgotten")}
+    async with asyncio.timeout(5):
+        while len(await recalled(other)) < 3:
+            pass
+    await me.call("memory_delete", chunk_id=ids["deleted"])
+    await me.call("forget", memoryId=ids["forgotten"])
+    await stored(me, "walnut new", stream="__project__", supersedes=old)
+    async with asyncio.timeout(1):
+        while await recalled(other) != ["walnut new"]:
+            pass
+    third = await agents.spawn("agent-c", env={"PATTERN_WARM_START": "off"})
+    for agent in (me, other, third):
+        assert await recalled(agent) == ["walnut new"]
+        assert [row["content"] for row in (await agent.call("memory_search", query="walnut"))["rows"]] == ["walnut new"]
+        assert (await agent.call("memory_history", chunk_id=old))["total"] == 2
+
+
 # --- nothing that was replaced comes back -----------------------------------------------------------------------------
 
 
@@ -188,6 +209,14 @@ async def test_moving_the_newer_one_elsewhere_does_not_bring_the_older_one_back(
     found = await me.call("recall-context")
     assert [memory["content"] for memory in found["private"]] == []
     assert [memory["content"] for memory in found["team"]] == ["User lives in Rome"]
+
+
+@pytest.mark.requirement("know-9.outdated")
+async def test_what_was_replaced_is_not_moved_to_where_it_would_hold_again(agents: Agents) -> None:
+    me = await agents()
+    old, new = await replaced(me, stream="__private__")
+    refused = await me.refused("share-learning", memoryId=old)
+    assert (refused.code, refused.details["supersededBy"]) == ("VALIDATION_ERROR", new)
 
 
 @pytest.mark.requirement("know-delete.source")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from identity.ports import Progress
-from loomem.results import Deleted
+from loomem.fact_results import Deleted
 from pattern.server.tool import Arguments, Backend, Tool
 from pattern.tools.memory.words import CHUNK, STREAM
 

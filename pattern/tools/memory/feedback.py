@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from identity.ports import Progress
-from loomem.results import Rated
+from loomem.fact_results import Rated
 from pattern.server.tool import Arguments, Backend, Shape, Tool
 from pattern.tools.memory.words import CHUNK
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from identity.ports import Progress
-from loomem.results import History, Version
+from loomem.fact_results import History, Version
 from pattern.server.tool import Arguments, Backend, Shape, Tool
 from pattern.tools.memory.words import CHUNK, STREAM
 

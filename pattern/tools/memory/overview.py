@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from identity.ports import Progress
-from loomem.results import MemoryStats, MemoryStatus, Namespace, Namespaces
+from loomem.fact_results import MemoryStats, MemoryStatus, Namespace, Namespaces
 from pattern.server.tool import Arguments, Backend, Tool
 from pattern.tools.memory.words import STREAM
 

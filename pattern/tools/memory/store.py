@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from identity.ports import Progress
-from loomem.results import Stored
+from loomem.fact_results import Stored
 from pattern.server.tool import Arguments, Backend, Shape, Tool
 from pattern.tools.memory.words import STREAM
 

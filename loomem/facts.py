@@ -1,0 +1,143 @@
+"""The part of the engine that knows facts: stores them, tells their history, deletes and restores, rates and counts.
+
+As all of `loomem.engine`, of which every engine inherits this: raw arguments in, checked here, results out.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from loomem.core import limits as check
+from loomem.core import plan
+from loomem.core.facts import FactSettings
+from loomem.core.rating import clean_given
+from loomem.core.streams import Stream
+from loomem.fact_results import (
+    Deleted,
+    DeletedMemories,
+    History,
+    MemoryStats,
+    MemoryStatus,
+    Namespaces,
+    Rated,
+    Restored,
+    Stored,
+)
+from loomem.search import Search
+from loomem.store import deletion, facts, feedback, history, overview
+from loomem.store.cleaning import Cleaning
+from loomem.store.streams import stream_of
+from loomem.store.write import Door
+
+
+class FactEngine:
+    """What one caller may do with facts."""
+
+    def __init__(self, door: Door, settings: FactSettings, search: Search | None) -> None:
+        self._door = door
+        self._facts = settings
+        self._search = search
+
+    async def store(
+        self,
+        *,
+        content: object,
+        source: object = None,
+        subject: object = None,
+        metadata: object = None,
+        relations: object = None,
+        supersedes: object = None,
+        stream: object = None,
+    ) -> Stored:
+        """Store a fact with what is known of it, in the caller's personal space or the stream that is named.
+
+        Raises: InvalidInput, AccessDenied (no such stream), LimitExceeded, Unavailable.
+        """
+        raw = facts.RawFact(
+            content=content,
+            source=source,
+            subject=subject,
+            metadata=metadata,
+            relations=relations,
+            supersedes=supersedes,
+            stream=stream,
+        )
+        return await facts.store(self._door, raw, self._facts)
+
+    async def delete(self, *, chunk_id: object, stream: object = None) -> Deleted:
+        """Hide a memory of the caller's own at once and everywhere; it can be restored for as long as the limits say.
+
+        Raises: InvalidInput, NotFound, AccessDenied, CoreProtected, Conflict, Unavailable.
+        """
+        ident = check.clean_id(chunk_id, self._door.limits, field="chunk_id")
+        return await deletion.delete(self._door, ident, await self._stream(stream))
+
+    async def restore(self, *, memory_id: object) -> Restored:
+        """Bring back a deleted memory of the caller's own.
+
+        Raises: InvalidInput, NotFound, AccessDenied, LimitExceeded, Conflict, Unavailable.
+        """
+        return await deletion.restore(self._door, check.clean_id(memory_id, self._door.limits))
+
+    async def deleted(self) -> DeletedMemories:
+        """Return what can be restored, the last deleted first. Raises: Unavailable."""
+        return await deletion.deleted(self._door)
+
+    async def feedback(
+        self,
+        *,
+        chunk_id: object,
+        usefulness: object = None,
+        harmful: object = None,
+        justification: object = None,
+        model_version: object = None,
+        prompt_version: object = None,
+        trajectory_id: object = None,
+        withdraw: object = None,
+    ) -> Rated:
+        """Rate a memory that the caller can see, or with `withdraw` take back all that the caller said of it.
+
+        Raises: InvalidInput, Conflict, Unavailable.
+        """
+        ident = check.clean_id(chunk_id, self._door.limits, field="chunk_id")
+        if check.clean_flag("withdraw", withdraw, default=False):
+            return await feedback.withdraw(self._door, ident)
+        raw = {
+            "usefulness": usefulness,
+            "harmful": harmful,
+            "justification": justification,
+            "model_version": model_version,
+            "prompt_version": prompt_version,
+            "trajectory_id": trajectory_id,
+        }
+        given = clean_given(raw, plan.text_of(self._door.now_ms))
+        cleaning = Cleaning(self._door, self._facts.pii)
+        given = msgspec.structs.replace(given, justification=cleaning.text(given.justification, field="justification"))
+        return await feedback.rate(self._door, ident, given)
+
+    async def history(self, *, chunk_id: object, limit: object = None, stream: object = None) -> History:
+        """Return the versions of a fact, from the id of any of them.
+
+        Raises: InvalidInput, AccessDenied (it is in another stream), Unavailable.
+        """
+        ident = check.clean_id(chunk_id, self._door.limits, field="chunk_id")
+        return await history.history(self._door, ident, history.clean_limit(limit), await self._stream(stream))
+
+    async def namespaces(self) -> Namespaces:
+        """Return the streams that the caller may name. Raises: Unavailable."""
+        return await overview.namespaces(self._door, self._facts.namespaces)
+
+    async def memory_status(self, *, stream: object = None) -> MemoryStatus:
+        """Return how a stream stands, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
+        found = await self._stream(stream)
+        search = self._search
+        trouble = None if search is None else search.lacks()
+        return await overview.status(self._door, found, None if search is None else search.embedded(), trouble)
+
+    async def memory_stats(self, *, stream: object = None) -> MemoryStats:
+        """Return a stream in numbers, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
+        found = await self._stream(stream)
+        return await overview.stats(self._door, found, None if self._search is None else self._search.embedded())
+
+    async def _stream(self, word: object) -> Stream | None:
+        return await stream_of(self._door, word, self._facts.namespaces)
