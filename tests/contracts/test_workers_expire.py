@@ -22,6 +22,7 @@ from loomem.nats.link import Link
 from loomem.nats.pull import Job
 from loomem.nats.streams import BucketFacts, Streams
 from loomem.nats.topology import KvBuckets, call
+from loomem.workers.crew import Crew
 from loomem.workers.expire import ExpireWorker
 from loomem.workers.status import Tally
 from pattern.testing.accounts import NatsAccount
@@ -258,6 +259,30 @@ async def test_ratings_go_with_what_they_rate_and_with_nothing_else(
         assert [key for key in alive(await held(link, BUCKET)) if ".f." in key] == [
             f"shared.{rater}.f.{ident}" for rater in ("A", "B") for ident in ("2", "4")
         ]
+
+
+@pytest.mark.requirement("know-42.gone")
+async def test_a_crew_hears_of_what_is_gone(nats_account: NatsAccount) -> None:
+    async with linked(nats_account.url) as link:
+        buckets, clock = KvBuckets(link), SystemClock()
+        bucket = await buckets.open(BUCKET)
+        for ident in ("1", "2", "3"):
+            await put(bucket, f"shared.A.m.{ident}", **newer(ident))
+            await put(bucket, f"shared.B.f.{ident}", id=ident)
+        async with Crew(link, buckets, KvFeed(link), [expire(link, clock)], clock=clock).running():
+            for ident in ("1", "2"):
+                entry = await bucket.get(f"shared.A.m.{ident}")
+                assert isinstance(entry, Entry)
+                stub = Put(
+                    key=entry.key, value=encode(stub_of(decode(entry.value))), expected=entry.revision, op=stub_op("x")
+                )
+                gone = Remove(key=entry.key, expected=entry.revision, op="x", reason=Reason.FORGET)
+                await bucket.write(stub if ident == "1" else gone)
+
+            async def done() -> bool:
+                return [key for key in alive(await held(link, BUCKET)) if ".f." in key] == ["shared.B.f.3"]
+
+            await eventually(done)
 
 
 async def test_a_move_cut_short_leaves_a_stub_of_what_took_a_place(nats_account: NatsAccount) -> None:
