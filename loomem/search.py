@@ -2,6 +2,7 @@
 
     words     the index of words, at once
     meaning   the vectors near the question's, as soon as somebody has embedded it
+    time      what happened or was said on a date that the question names, behind what the others found
 
 Who may see what is settled by the places before an arm scores. What else a row must be (not superseded, valid at a
 moment, of some kind) is asked of every row found, and more is fetched until enough pass or there is no more.
@@ -13,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 
 import msgspec
 
@@ -24,7 +25,7 @@ from loomem.core.position import format_position
 from loomem.core.row import Place, Row
 from loomem.core.search.admit import happened_within, was_valid
 from loomem.core.search.collapse import capped, collapse
-from loomem.core.search.fuse import Fused, Hit, Signals, fuse
+from loomem.core.search.fuse import Fused, Hit, Part, Signals, fuse
 from loomem.core.search.gist import gist
 from loomem.core.search.question import Question
 from loomem.core.search.settings import SearchSettings
@@ -42,6 +43,9 @@ WEIGHED, WEIGHED_PER_ROW = 200, 10
 """Of what the arms found, how many of the best are weighed: no factors lift what is behind them to the front."""
 WANTED_MORE, WANTED_LIMIT = 10, 1_000
 """How many times as many rows are ranked, and up to how many, when too few of them say something new."""
+TIMELY = 0.1
+"""Score of a row that nothing but its date brings."""
+TIMELY_LIMIT = 100
 POOL_LIMIT = 20_000
 """Rows that an arm is asked for when most of what it finds may not be shown."""
 
@@ -85,6 +89,7 @@ class Search:
         self._words = views.words
         self._vectors = views.vectors
         self._threads = views.threads.turn
+        self._dates = views.dates
         self._asker = asker
         self._feedback = views.feedback
         self._chains = views.projection.records.chains
@@ -163,7 +168,9 @@ class Search:
             settings=self.settings.arms,
             explained=wanted if explain else 0,
         )
-        weighing = self._weighing(text)
+        spans = self._spans(text)
+        fused += self._timely(spans, fused, within, admit)
+        weighing = self._weighing(spans)
         weighed = self._weighed(weighing, fused[: max(WEIGHED, WEIGHED_PER_ROW * wanted)])
         return Ranking(weighed, weighing, degraded, all_words and all_meaning and len(weighed) == len(fused))
 
@@ -268,14 +275,32 @@ class Search:
             return 1.0
         return rating.factor(millis(self.clock.now()), most=weights.feedback, harm=weights.harmful)
 
-    def _weighing(self, text: str) -> Weighing:
-        now = self.clock.now()
+    def _spans(self, text: str) -> list[Span]:
+        """Return the days that a question speaks of, as they are called in the reader's zone."""
+        now = self.clock.now().astimezone(self.zone)
+        whens = [one.when for one in mentioned(text, now)]
+        return [Span(millis(when.start.replace(tzinfo=UTC)), millis(when.end.replace(tzinfo=UTC))) for when in whens]
+
+    def _timely(
+        self, spans: Sequence[Span], fused: Sequence[Fused], within: Callable[[Place], bool], admit: Admit
+    ) -> list[Fused]:
+        """Return rows of a time that no other arm found."""
+        known = {one.number for one in fused}
+        found: list[Fused] = []
+        for number in self._dates.within(spans):
+            row = self._projection.records.row(number)
+            if number not in known and row is not None and within(row.place) and admit(row):
+                known.add(number)
+                found.append(Fused(number, TIMELY, (Part("time", len(found) + 1, 1.0, 1.0, TIMELY),)))
+                if len(found) == TIMELY_LIMIT:
+                    break
+        return found
+
+    def _weighing(self, spans: Sequence[Span]) -> Weighing:
         return Weighing(
-            now_ms=millis(now),
+            now_ms=millis(self.clock.now()),
             settings=self.settings,
-            spans=[
-                Span(millis(one.when.start), millis(one.when.end)) for one in mentioned(text, now.astimezone(self.zone))
-            ],
+            spans=spans,
             ratings=self._worth if self._feedback.count() else None,
         )
 

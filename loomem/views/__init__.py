@@ -9,6 +9,7 @@
     words        the index of words (`text`), fed with the rows
     vectors      the vectors of the rows, by model (`matrix`), fed with what the workers wrote
     together     all of them, opened together
+    dates        which memories tell of which day
     threads      which memories are turns of one conversation, in which order
 
 Deliberately absent: writing, files, locks, and any second source: a view equals the fold of the log, or it is wrong.

@@ -10,6 +10,7 @@ import msgspec
 from identity.agent import Caller
 from identity.keys import Kind
 from identity.ports import Buckets, Feed
+from loomem.views.dates import Dates
 from loomem.views.feedback import Feedback
 from loomem.views.kinds import View
 from loomem.views.projection import PATIENCE_S, Projection
@@ -27,6 +28,7 @@ class Views(msgspec.Struct, frozen=True, kw_only=True):
     words: Words
     vectors: Vectors
     threads: Threads
+    dates: Dates
     feedback: Feedback
 
 
@@ -51,5 +53,9 @@ async def views_of(
     [vectors] = made
     threads = Threads()
     projection.records.watch(threads)
+    dates = Dates()
+    projection.records.watch(dates)
     async with vectors, projection, Words(projection, warm) as words:
-        yield Views(projection=projection, words=words, vectors=vectors, threads=threads, feedback=feedback)
+        yield Views(
+            projection=projection, words=words, vectors=vectors, threads=threads, dates=dates, feedback=feedback
+        )

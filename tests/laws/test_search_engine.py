@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC
+from datetime import UTC, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -57,7 +58,7 @@ class Listener:
 
 @asynccontextmanager
 async def searching(
-    world: World, asker: Listener | None = None, settings: SearchSettings | None = None
+    world: World, asker: Listener | None = None, settings: SearchSettings | None = None, zone: tzinfo = UTC
 ) -> AsyncGenerator[Engine]:
     """An engine with all its views."""
     async with asyncio.timeout(30), views_of(world.feed, world.buckets, ME, patience_s=5) as views:
@@ -69,8 +70,10 @@ async def searching(
             clock=world.clock,
             ids=CountingIds(),
             scan=ScanPolicy.OFF,
-            zone=UTC,
-            search=Search(views=views, clock=world.clock, settings=settings or SearchSettings(), zone=UTC, asker=asker),
+            zone=zone,
+            search=Search(
+                views=views, clock=world.clock, settings=settings or SearchSettings(), zone=zone, asker=asker
+            ),
         )
 
 
@@ -210,3 +213,18 @@ async def test_a_source_may_have_a_cap() -> None:
             await engine.remember(content=content, category="longterm", metadata={"conversation": conversation})
         first, second, _ = await found(engine, "plum")
         assert {first, second} & {"plum 3"}
+
+
+@pytest.mark.requirement("search-dates", "search-zones")
+@pytest.mark.parametrize("zone", ["Asia/Kolkata", "America/New_York", "UTC"])
+async def test_a_date_is_the_same_day_in_every_zone(zone: str) -> None:
+    world = World()
+    async with searching(world, None, SearchSettings(deadline_ms=5_000), ZoneInfo(zone)) as engine:
+        for day in ("2025-12-30", "2025-12-31", "2026-01-01"):
+            await engine.remember(content=f"said {day[-2:]}", category="longterm", metadata={"date": day})
+        assert await found(engine, "2025-12-31") == ["said 31"]
+        assert await found(engine, "yesterday") == ["said 31"]
+        assert set(await found(engine, "December 2025")) == {"said 30", "said 31"}
+        row = (await engine.search(query="2025-12-30")).rows[0]
+        await engine.forget(memory_id=row.id)
+        assert await found(engine, "2025-12-30") == []

@@ -441,7 +441,7 @@ search-28: valid_at shows what held at that moment, with include_superseded also
 search-29: A stream that is named is searched alone; an unknown one is refused in the same words as another's.
 search-30: The search after a write, a supersession or a deletion sees it.
 search-time: time_filter takes a date or words in English, Polish and German, and what it cannot read is refused with what it can.
-search-dates: Rows of a date that the question names come before their equals.
+search-dates: Rows of a date that the question names come before their equals, a date alone finds them, and a date is the same day in every zone.
 search-zones: Words for dates are read in the zone of the settings, whatever the machine's is, and across a change of clocks.
 search-arms: A question is answered by words and by meaning together, and by either alone.
 search-overfetch: When what matches best may not be shown, or says the same, more is fetched until enough rows are there.

@@ -235,6 +235,14 @@ async def test_rows_of_a_date_the_question_names_come_first(agents: Agents) -> N
     ):
         [first, *_] = await rows(me, question)
         assert first["observed"] == "2026-03-15", question
+    # A date alone finds what it is the date of.
+    assert [row["observed"] for row in await rows(me, "15.3.2026")] == ["2026-03-15"]
+    assert [row["observed"] for row in await rows(me, "March 2026?", scopes=["personal"])] == [
+        *("2026-03-16", "2026-03-15", "2026-03-14")
+    ]
+    assert await rows(me, "15.3.2026", scopes=["team"]) == []
+    [row] = await rows(me, "2026-03-14", explain=True, top_k=1)
+    assert row["explained"]["factors"]["date"] > 1
 
 
 @pytest.mark.requirement("search-24")

@@ -6,6 +6,9 @@ from loomem.core.record import Memory
 from loomem.core.row import Row
 from loomem.core.times import stored_millis
 
+_NOON_MS = 43_200_000
+"""An event is known by its day, in whatever zone: its noon there tells on which side of a midnight elsewhere it is."""
+
 
 def was_valid(memory: Memory, until: int | None, at: int) -> bool:
     """Say whether a memory held at a moment, until when it does being known; one that does not tell since when always did."""
@@ -22,7 +25,7 @@ def happened_within(row: Row, after: int, now_ms: int) -> bool:
     known = row.memory.knowledge
     event = None if known is None else stored_millis(known.event_date)
     if event is not None:
-        return after <= event <= now_ms
+        return after <= event + _NOON_MS and event - _NOON_MS <= now_ms
     if known is not None and (known.contract is not None or known.event_unknown):
         return False
     return row.updated >= after

@@ -35,7 +35,7 @@ class Factor(msgspec.Struct, frozen=True):
 
 
 class Span(msgspec.Struct, frozen=True):
-    """Time that a question speaks of; milliseconds since 1970, the end excluded."""
+    """Days that a question speaks of: their first midnight and the one after the last, as if in UTC, as dates without a time are."""
 
     start: int
     end: int
