@@ -157,6 +157,23 @@ async def test_two_models_coexist_and_only_vectors_of_the_question_s_model_count
         assert (await old.search(query="percussion")).degraded == []
 
 
+@pytest.mark.requirement("lesson-3.18", "vectors-foreign")
+async def test_a_vector_of_another_length_under_the_name_of_the_model_spoils_nothing() -> None:
+    world = World()
+    async with searching(world, Listener()) as engine:
+        bucket = await world.buckets.open(space_for(ME, Scope.TEAM).bucket)
+        planted = await engine.remember(content="planted", category="decisions", scope="team")
+        key = parse_key(space_for(ME, Scope.TEAM).key(Kind.MEMORY, planted.memory_id))
+        assert key is not None
+        value = encode(Stored.of(model="ear", hash=content_hash("planted"), values=unit_vector([1.0] * 9)))
+        await bucket.write(Put(key=key.vector("ear"), value=value, expected=0, op="planted"))
+        await store(world, engine, "we bought a drum", "the tax form")
+        answer = await engine.search(query="percussion")
+        assert answer.rows[0].content == "we bought a drum"
+    async with searching(world, Listener()) as fresh:
+        assert (await found(fresh, "percussion"))[0] == "we bought a drum"
+
+
 @pytest.mark.requirement("search-gone")
 async def test_the_vector_of_what_is_gone_or_changed_finds_nothing() -> None:
     world = World()

@@ -430,6 +430,7 @@ SEARCH: Final = _read(
     "knowledge tools, acceptance checks 21-30; search",
     """
 search-21: With nothing stored the answer says so; else every row is one line with its dates first and score and id last, whatever its text.
+vectors-foreign: A vector of another length under the name of the model, or one that is not of length 1, spoils no search by meaning.
 vectors-fold: A row has the vectors made of its text as it is, and no other, whatever the interleaving of rows and vectors, repetitions and restarts of the feed.
 search-22: Five rows by default, at most twenty; thirty with a line that asks to enumerate for questions that count or list, in English, Polish and German and by whole words; the limits told are those configured.
 search-23: Signs of query languages are only text, and what is asked for is found, in one stream too.
