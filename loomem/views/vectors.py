@@ -69,6 +69,8 @@ class Vectors:
         self._records = records
         self._spaces: dict[_Space, int] = {}
         self._models: dict[_Kind, _Model] = {}
+        self._unreadable: dict[int, set[tuple[str, str]]] = {}
+        """Vectors that are none, by space: tokens of the memory's id and of the model."""
         self._grown = asyncio.Event()
         """There may be work for the task that prepares."""
         self._group: asyncio.TaskGroup | None = None
@@ -100,6 +102,8 @@ class Vectors:
         stored = _stored(key, change) if isinstance(change, Entry) else None
         self._remove(space, key)
         if stored is None:
+            if isinstance(change, Entry):
+                self._unreadable.setdefault(space, set()).add((key.id, key.model))
             return
         kind = stored.model, stored.dimensions
         model = self._models.get(kind)
@@ -121,6 +125,8 @@ class Vectors:
                 for model in self._models.values():
                     for ident in model.slots.get(space, ()):
                         yield f"{root}.{owner}.{Kind.VECTOR}.{ident}.{model.token}"
+                for ident, token in self._unreadable.get(space, ()):
+                    yield f"{root}.{owner}.{Kind.VECTOR}.{ident}.{token}"
 
     def forget(self, sight: Sight, key: Key) -> None:
         """Take away a vector that the bucket does not hold any more."""
@@ -185,6 +191,11 @@ class Vectors:
         )
 
     @property
+    def unreadable(self) -> int:
+        """How many values under keys of vectors are none, and count for nothing."""
+        return sum(map(len, self._unreadable.values()))
+
+    @property
     def status(self) -> list[Status]:
         """How the vectors of each model are, the model with most of them first."""
         found = [
@@ -227,6 +238,8 @@ class Vectors:
                     yield model, slot
 
     def _remove(self, space: int, key: Key) -> None:
+        if key.model is not None and space in self._unreadable:
+            self._unreadable[space].discard((key.id, key.model))
         for model in self._models.values():
             if model.token == key.model:
                 slot = model.slots.get(space, {}).pop(key.id, None)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, tzinfo
+from struct import pack
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -172,6 +173,30 @@ async def test_a_vector_of_another_length_under_the_name_of_the_model_spoils_not
         assert answer.rows[0].content == "we bought a drum"
     async with searching(world, Listener()) as fresh:
         assert (await found(fresh, "percussion"))[0] == "we bought a drum"
+
+
+@pytest.mark.requirement("vectors-foreign")
+@pytest.mark.parametrize("planted", [(65504.0, 0.0, 0.0), (float("nan"), 0.0, 0.0), (float("-inf"), 0.0, 1.0)])
+async def test_a_vector_that_is_not_of_length_1_is_counted_and_ranks_nothing(planted: tuple[float, ...]) -> None:
+    world, texts = World(), ("we bought a drum", "the tax form", "a walk in the park")
+    async with searching(world, Listener()) as engine:
+        await store(world, engine, *texts)
+        before = await engine.search(query="percussion", explain=True)
+        memory_id = (await engine.remember(content="planted", category="longterm")).memory_id
+        space = space_for(ME, Scope.PRIVATE)
+        key, bucket = parse_key(space.key(Kind.MEMORY, memory_id)), await world.buckets.open(space.bucket)
+        assert key is not None
+        value = encode(Stored.of(model="ear", hash=content_hash("planted"), values=pack("<3e", *planted)))
+        await bucket.write(Put(key=key.vector("ear"), value=value, expected=0, op="planted"))
+        await engine._projection.sync()  # pyright: ignore[reportPrivateUsage] - as in `store`
+        after = await engine.search(query="percussion", explain=True)
+        assert [(row.content, row.explained) for row in after.rows] == [
+            (row.content, row.explained) for row in before.rows
+        ]
+        vectors = engine._search._vectors  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess] - what it counts
+        assert vectors.unreadable == 1
+        assert (await engine.memory_status()).embeddings == "warming up (3/4 indexed, 1 pending, 75%); 1 unreadable"
+        await engine.forget(memory_id=memory_id)
 
 
 @pytest.mark.requirement("search-gone")
