@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 from math import exp, prod
+from time import process_time
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -24,7 +25,7 @@ from loomem.core.search.collapse import capped, collapse, said_in
 from loomem.core.search.question import Question, RawQuestion, clean_question, is_counting
 from loomem.core.search.settings import Decay, SearchSettings, TopK, Weights
 from loomem.core.search.weigh import DAY_MS, Span, Weighing, age_factor, dates_of, observed_of
-from loomem.core.search.when import When, mentioned, months_before, resolve
+from loomem.core.search.when import When, mentioned, months_before, only_dates, resolve
 from loomem.core.times import millis
 from loomem.found import fitting, shown
 
@@ -157,6 +158,21 @@ def test_the_dates_a_text_speaks_of_are_found_in_order() -> None:
     assert found == ["15 March 2026", "last week", "3 days ago"]
 
 
+def test_the_dates_of_a_long_text_are_those_of_its_beginning_and_end() -> None:
+    text = f"On 15 March 2026 {'we spoke of this and that ' * 400} and of 2026-04-01, " + "x" * 2_000 + " last week"
+    assert [text[one.at : one.end] for one in mentioned(text, NOW)] == ["15 March 2026", "last week"]
+    cut = "a" * 985 + " 15 March 2026 " + "b" * 9_000
+    assert [cut[one.at : one.end] for one in mentioned(cut, NOW)] in ([], ["15 March 2026"])
+    assert mentioned("12345 " * 10_000 + "2026-03-15" + " y" * 5_000, NOW) == []
+
+
+def test_a_text_of_nothing_but_dates_is_told() -> None:
+    for text in ("2026-03-15", " 15 March 2026? ", "March 2026", "yesterday, last week!"):
+        assert only_dates(text, NOW), text
+    for text in ("", "?", "the walk of 15 March 2026", "yesterday 5", "x" * 10_000):
+        assert not only_dates(text, NOW), text
+
+
 def test_months_end_where_they_end() -> None:
     assert months_before(NOW.date().replace(month=3, day=31), 1).isoformat() == "2026-02-28"
     with pytest.raises(ValueError, match="year"):
@@ -181,6 +197,43 @@ def test_rows_are_clamped_and_what_is_no_number_is_refused() -> None:
     for bad in ("5", True, float("nan"), ["5"]):
         with pytest.raises(InvalidInput, match="top_k must be a number from 1 to 20"):
             asked(top_k=bad)
+
+
+LONG_QUESTION = 100_000
+LONG_QUESTIONS = [
+    "which ",
+    "how much ",
+    "liste ",
+    "nenne ",
+    "zähle ",
+    "how many",
+    "list ",
+    "15 march ",
+    "1.1.",
+    "vor ein ",
+    "9",
+    "in ",
+]
+
+
+@pytest.mark.requirement("search-any-text")
+@pytest.mark.parametrize("part", LONG_QUESTIONS)
+def test_no_text_takes_much_longer_to_read_than_a_plain_one_of_its_length(part: str) -> None:
+    def took(text: str) -> float:
+        began = process_time()
+        clean_question(RawQuestion(query=text), None, SETTINGS, now=NOW, zone=UTC)
+        mentioned(text, NOW)
+        return process_time() - began
+
+    plain = min(took(("we spoke of tea and rain. " * LONG_QUESTION)[:LONG_QUESTION]) for _ in range(3))
+    assert min(took((part * LONG_QUESTION)[:LONG_QUESTION]) for _ in range(3)) < 20 * plain + 0.05
+
+
+def test_a_long_text_counts_when_it_begins_or_ends_so() -> None:
+    between = " and then we spoke of tea." * 1_000
+    assert is_counting(f"How many trips were there?{between}")
+    assert is_counting(f"{between} How many trips were there?")
+    assert not is_counting(f"{between} how many trips {between}")
 
 
 def test_wrong_arguments_are_named() -> None:

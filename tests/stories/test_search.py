@@ -10,8 +10,12 @@ from typing import Any
 
 import pytest
 
+from identity.errors import AccessDenied, InvalidInput, Unavailable
+from loomem.core.search.settings import SearchSettings
+from pattern.server.errors import failure
 from pattern.testing import ManualClock
 from pattern.testing.agents import Agent, Agents
+from pattern.tools.memory.search import search_tool
 from tests.stories.conftest import RawStore
 
 ROW = re.compile(r"^\d+\. \[.*\(score: \d+\.\d\d\) \(id: [0-9a-f-]{36}\)$")
@@ -47,6 +51,23 @@ async def test_rows_have_one_form_and_nothing_is_said_plainly(agents: Agents) ->
     assert "latest" in advice
     assert len(lines) == 2
     assert [bool(ROW.match(line)) for line in lines] == [True, True]
+
+
+@pytest.mark.requirement("search-fails")
+async def test_a_failure_is_told_as_one_of_search(agents: Agents) -> None:
+    tool = search_tool(SearchSettings())
+    for error, text in (
+        (Unavailable("Nobody answers."), "Search failed: Nobody answers."),
+        (InvalidInput("Invalid stream id 'a/b'."), "Invalid stream id 'a/b'."),
+        (AccessDenied("Access denied: no."), "Access denied: no."),
+    ):
+        [block] = failure(error, tool=tool.name, deadline_s=1, fails=tool.fails).content
+        assert getattr(block, "text", None) == text
+    me = await agents()
+    for stream, text in (("a/b", "Invalid stream id 'a/b'."), ("nobody-has-it", "Access denied: no membership on")):
+        result = await me.client.call_tool("memory_search", {"query": "words", "stream": stream})
+        assert result.is_error
+        assert result.content[0].text.startswith(text)  # type: ignore[union-attr]
 
 
 @pytest.mark.requirement("search-families")

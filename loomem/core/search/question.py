@@ -105,6 +105,8 @@ def _after(asked: object, now: datetime, zone: tzinfo) -> int:
 
 # --- questions that count or list -------------------------------------------------------------------------------------
 
+COUNTING_LETTERS = 400
+"""Of the beginning and of the end of a question, how many letters are read for what it counts."""
 _COUNTING = re.compile(
     r"""\b(?:
         how\ many | how\ often | number\ of | how\ much\ .*\b(?:in\ total|altogether)
@@ -119,5 +121,9 @@ _COUNTING = re.compile(
 
 
 def is_counting(text: str) -> bool:
-    """Say whether a question asks for a number or a full list, in English, Polish or German."""
-    return _COUNTING.search(text.casefold()) is not None
+    """Say whether a question asks for a number or a full list, in English, Polish or German.
+
+    It says so where it begins or ends: what is long is a text that is pasted, and reading all of it would take its square.
+    """
+    ends = (text,) if len(text) <= 2 * COUNTING_LETTERS else (text[:COUNTING_LETTERS], text[-COUNTING_LETTERS:])
+    return any(_COUNTING.search(part.casefold()) is not None for part in ends)

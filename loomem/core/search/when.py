@@ -21,6 +21,10 @@ UNDERSTOOD = (
     "last month, last year, 3 days ago, 2 weeks ago (English, Polish or German)"
 )
 
+MENTIONED_LETTERS = 1_000
+"""Of the beginning and of the end of a text, how many letters are read for dates: a dialogue is about what was said last."""
+_WORD_LETTERS = 40
+
 
 class When(msgspec.Struct, frozen=True):
     """Some days, in the zone they were read in."""
@@ -62,9 +66,13 @@ def resolve(text: str, now: datetime) -> When | None:
 
 
 def mentioned(text: str, now: datetime) -> list[Mention]:
-    """Return the dates that a text speaks of, in order; of two that overlap, the one that begins first, or is longer."""
-    folded = "".join(small if len(small := char.lower()) == 1 else char for char in text)  # positions must hold
-    found = sorted(_mentions(folded, now), key=lambda one: (one.at, -one.end))
+    """Return the dates that a text speaks of, in order; of two that overlap, the one that begins first, or is longer.
+
+    Of a long text, those in its first and last `MENTIONED_LETTERS`.
+    """
+    found = sorted(
+        (one for at, part in _ends(text) for one in _mentions(part, at, now)), key=lambda one: (one.at, -one.end)
+    )
     kept: list[Mention] = []
     for one in found:
         if not kept or one.at >= kept[-1].end:
@@ -72,12 +80,34 @@ def mentioned(text: str, now: datetime) -> list[Mention]:
     return kept
 
 
-def _mentions(text: str, now: datetime) -> Iterator[Mention]:
+def only_dates(text: str, now: datetime) -> bool:
+    """Say whether a text names dates and nothing else."""
+    if len(text) > 2 * MENTIONED_LETTERS:
+        return False
+    mentions = mentioned(text, now)
+    left, at = "", 0
+    for one in mentions:
+        left, at = left + text[at : one.at], one.end
+    return bool(mentions) and not any(char.isalnum() for char in left + text[at:])
+
+
+def _ends(text: str) -> list[tuple[int, str]]:
+    """Return what of a text is read for dates, each part with where it begins; words stay whole where there are spaces."""
+    if len(text) <= 2 * MENTIONED_LETTERS:
+        return [(0, text)]
+    head, tail = text[:MENTIONED_LETTERS], text[-MENTIONED_LETTERS:]
+    ends = len(head) - next((at for at, char in enumerate(head[: -_WORD_LETTERS - 1 : -1]) if char.isspace()), 0)
+    begins = next((at for at, char in enumerate(tail[:_WORD_LETTERS]) if char.isspace()), 0)
+    return [(0, head[:ends]), (len(text) - len(tail) + begins, tail[begins:])]
+
+
+def _mentions(text: str, begins: int, now: datetime) -> Iterator[Mention]:
+    text = "".join(small if len(small := char.lower()) == 1 else char for char in text)  # positions must hold
     for pattern, meaning in _WITHIN:
         for match in pattern.finditer(text):
             when = _read(meaning, match, now)
             if when is not None:
-                yield Mention(when, match.start(), match.end())
+                yield Mention(when, begins + match.start(), begins + match.end())
 
 
 _Meaning = Callable[[re.Match[str], datetime], tuple[date, date] | None]

@@ -110,5 +110,6 @@ def search_tool(settings: SearchSettings) -> Tool:
         result=Found,
         run=_search,
         says=told,
+        fails="Search failed: ",
         read_only=True,
     )
