@@ -20,7 +20,7 @@ _ENDS = ".!"
 """What changes nothing behind a word: before it, it may be `.5`, or `!ready`."""
 _MEASURES = "'\"“”„‘’"
 """Behind a number: feet, inches, minutes."""
-_EMPTY = frozenset("the please bitte proszę".split(" "))
+_EMPTY = frozenset(["the", "please", "bitte", "proszę"])
 """Words that say nothing wherever they stand. Few do: `a` may be a blood group, `just` and `very` turn a negation about, `ein`
 is a number and `an` the state of a light."""
 _RAISED = re.compile("[²³¹⁰-₟¼-¾⅐-⅟]")
