@@ -437,6 +437,7 @@ search-22: Five rows by default, at most twenty; thirty with a line that asks to
 search-23: Signs of query languages are only text, and what is asked for is found, in one stream too.
 search-linear: No text takes much longer to read as a question than a plain one of its length.
 search-fails: A search that fails says so after `Search failed: `; what is wrong about its arguments is said bare.
+search-commands: What a question excludes is shown by no arm, and a phrase binds every arm unless it stands nowhere.
 search-24: With evidence_fields a row says who said it, when, and what it was taken from; a row that knows nothing of it stays as it is.
 search-25: The score of a row is what the arms gave, times factors for age, trust, role, level, importance, and explain shows each.
 search-26: Two records that say the same are one row; records that differ in a number, a date or a negation are not.
