@@ -133,8 +133,10 @@ class Search:
     def lacks(self) -> str | None:
         """Return why questions are not embedded, in words, if they are not."""
         state = None if self._asker is None else self._asker.state()
-        if state is None or state.state in (Readiness.READY, Readiness.OFF):
+        if state is None or state.state is Readiness.OFF:
             return None
+        if state.state is Readiness.READY:
+            return f"{self._vectors.unreadable} unreadable" if self._vectors.unreadable else None
         return f"the model is {state.state}{f': {state.reason}' if state.reason else ''}"
 
     async def rank(

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, tzinfo
+from struct import pack
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -155,6 +156,47 @@ async def test_two_models_coexist_and_only_vectors_of_the_question_s_model_count
         await store(world, new, "a snare", models=("ear", "new ear"))
         assert (await new.search(query="percussion")).degraded == ["meaning: 2 of 3 memories have no vector yet"]
         assert (await old.search(query="percussion")).degraded == []
+
+
+@pytest.mark.requirement("lesson-3.18", "vectors-foreign")
+async def test_a_vector_of_another_length_under_the_name_of_the_model_spoils_nothing() -> None:
+    world = World()
+    async with searching(world, Listener()) as engine:
+        bucket = await world.buckets.open(space_for(ME, Scope.TEAM).bucket)
+        planted = await engine.remember(content="planted", category="decisions", scope="team")
+        key = parse_key(space_for(ME, Scope.TEAM).key(Kind.MEMORY, planted.memory_id))
+        assert key is not None
+        value = encode(Stored.of(model="ear", hash=content_hash("planted"), values=unit_vector([1.0] * 9)))
+        await bucket.write(Put(key=key.vector("ear"), value=value, expected=0, op="planted"))
+        await store(world, engine, "we bought a drum", "the tax form")
+        answer = await engine.search(query="percussion")
+        assert answer.rows[0].content == "we bought a drum"
+    async with searching(world, Listener()) as fresh:
+        assert (await found(fresh, "percussion"))[0] == "we bought a drum"
+
+
+@pytest.mark.requirement("vectors-foreign")
+@pytest.mark.parametrize("planted", [(65504.0, 0.0, 0.0), (float("nan"), 0.0, 0.0), (float("-inf"), 0.0, 1.0)])
+async def test_a_vector_that_is_not_of_length_1_is_counted_and_ranks_nothing(planted: tuple[float, ...]) -> None:
+    world, texts = World(), ("we bought a drum", "the tax form", "a walk in the park")
+    async with searching(world, Listener()) as engine:
+        await store(world, engine, *texts)
+        before = await engine.search(query="percussion", explain=True)
+        memory_id = (await engine.remember(content="planted", category="longterm")).memory_id
+        space = space_for(ME, Scope.PRIVATE)
+        key, bucket = parse_key(space.key(Kind.MEMORY, memory_id)), await world.buckets.open(space.bucket)
+        assert key is not None
+        value = encode(Stored.of(model="ear", hash=content_hash("planted"), values=pack("<3e", *planted)))
+        await bucket.write(Put(key=key.vector("ear"), value=value, expected=0, op="planted"))
+        await engine._projection.sync()  # pyright: ignore[reportPrivateUsage] - as in `store`
+        after = await engine.search(query="percussion", explain=True)
+        assert [(row.content, row.explained) for row in after.rows] == [
+            (row.content, row.explained) for row in before.rows
+        ]
+        vectors = engine._search._vectors  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess] - what it counts
+        assert vectors.unreadable == 1
+        assert (await engine.memory_status()).embeddings == "warming up (3/4 indexed, 1 pending, 75%); 1 unreadable"
+        await engine.forget(memory_id=memory_id)
 
 
 @pytest.mark.requirement("search-gone")

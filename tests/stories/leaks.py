@@ -46,6 +46,11 @@ class Who(msgspec.Struct, frozen=True):
     def user_bucket(self) -> str:
         return f"loom-memory-user-{self.user}"
 
+    @property
+    def stream(self) -> str:
+        """The stream of the user, which some of its agents call "work"."""
+        return f"stream-of-{self.user}"
+
 
 CAST = {
     "alice": Who("agent-alice-3f9c", "project-acme-77aa", "user-ann-51d0"),
@@ -57,6 +62,9 @@ CAST = {
 BUCKETS = sorted({GLOBAL} | {who.project_bucket for who in CAST.values()} | {who.user_bucket for who in CAST.values()})
 
 
+NAMES = "PATTERN_NAMESPACES"
+UNCONFIGURED = ("dora", "helper")
+"""Those who are not told what the stream is called."""
 MARKER = r"mk[0-9a-f]{12}"
 NONE: frozenset[str] = frozenset()
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -78,6 +86,8 @@ class Player:
         self.version = -1
         """Of the world, when this player last heard of everything."""
         self.itself = f"{self.id} {who.agent} {who.project} {who.user} {files}"
+        if who.subagent is None:
+            self.itself += f" {who.stream}"
 
     @property
     def buckets(self) -> tuple[str, ...]:
@@ -91,7 +101,7 @@ class Player:
             parent = self.who.agent if self.who.subagent is not None else self.id
             return {"agents": owner in (self.id, parent), "core": owner == self.id, "shared": True}[root]
         if bucket == self.who.user_bucket:
-            return (root, owner) == ("personal", self.personal)
+            return (root, owner) == ("personal", self.personal) or self._owns_stream(address)
         return bucket == GLOBAL and root == "shared"
 
     def may_write(self, address: Address) -> bool:
@@ -99,9 +109,14 @@ class Player:
         bucket, key = address
         root, owner, *_ = key.split(".")
         if bucket == self.who.user_bucket:
-            return (root, owner) == ("personal", self.personal)
+            return (root, owner) == ("personal", self.personal) or self._owns_stream(address)
         own_roots = {self.who.project_bucket: ("agents", "core", "shared"), GLOBAL: ("shared",)}
         return root in own_roots.get(bucket, ()) and owner == self.id
+
+    def _owns_stream(self, address: Address) -> bool:
+        """The table: every stream of the user is its root agents', whatever it is called."""
+        bucket, key = address
+        return bucket == self.who.user_bucket and key.startswith("streams.") and self.who.subagent is None
 
     def home_of(self, scope: str, category: str) -> tuple[str, str]:
         """The table: bucket and root in which a new memory of a scope belongs."""
@@ -127,6 +142,7 @@ class World:
         self.cursors: list[str] = []
         self.calls = 0
         self.held: dict[Address, dict[str, Any]] = {}
+        """All memories as their buckets hold them, deleted ones and stubs among them."""
         self.last: dict[str, int] = {}
         """Of each bucket the number of its last change."""
         self.version = 0
@@ -134,7 +150,7 @@ class World:
         self._raw = raw
         self._values: dict[Address, bytes] = {}
         self._words: dict[Address, frozenset[str]] = {}
-        names = {word for player in players.values() for word in player.itself.split()[:4]}
+        names = {word for player in players.values() for word in (*player.itself.split()[:4], player.who.stream)}
         self._ever = names
         """Every secret there is; what was forgotten stays one."""
         self._secret = re.compile("|".join([MARKER, UUID, *map(re.escape, sorted(names, key=len, reverse=True))]))
@@ -146,15 +162,25 @@ class World:
         return word
 
     def visible(self, player: Player) -> list[dict[str, Any]]:
-        """Return the records that a player may read now."""
-        return [record for address, record in self.held.items() if player.may_read(address)]
+        """Return the records that a player may read now, those of streams among them."""
+        return [record for address, record in self.held.items() if player.may_read(address) and not gone(record)]
+
+    def recallable(self, player: Player) -> list[dict[str, Any]]:
+        """Return of them those that recalling shows: what lies in a stream is found by searching alone."""
+        return [
+            record
+            for address, record in self.held.items()
+            if player.may_read(address) and not gone(record) and not in_stream(address)
+        ]
 
     def twins(self, player: Player) -> int:
         """Return how many of a player's own records have the id of another one of its own.
 
         Its views show the newest of them alone. Only imports of one user's agents in two projects can bring this about.
         """
-        own = Counter(record["id"] for address, record in self.held.items() if player.may_write(address))
+        own = Counter(
+            record["id"] for address, record in self.held.items() if player.may_write(address) and not gone(record)
+        )
         return sum(own.values()) - len(own)
 
     def live(self, record: dict[str, Any]) -> bool:
@@ -193,14 +219,25 @@ class World:
             self.version += 1
         self.last = dict(zip(BUCKETS, now, strict=True))
         for address in old.keys() - self._values.keys():
-            del self.held[address], self._words[address]
+            self.held.pop(address, None)
+            del self._words[address]
         for address, value in self._values.items():
             if old.get(address) != value:
-                self.held[address] = json.loads(value)
-                self._words[address] = self._words_of(value.decode())
+                # A vector is no text: of it the key alone says something.
+                self._words[address] = self._words_of(f"{address[1]} {value.decode(errors='replace')}")
                 self._ever |= self._words[address]
+                if kind_of(address) != "m":
+                    continue
+                self.held[address] = json.loads(value)
                 if self.held[address]["id"] not in self.ids:
                     self.ids.append(self.held[address]["id"])
+
+    async def plant_vectors(self) -> None:
+        """Put a vector beside every memory, as a node with a model would; what it holds is no text."""
+        for bucket, key in list(self.held):
+            value = msgspec.msgpack.encode([1, "model-1", b"\xfe" * 16, 2, b"\x00\x3c\xff\x00"])
+            await self._raw.request(f"$KV.{bucket}.{key.replace('.m.', '.v.')}.model-1", value, timeout=5)
+        await self.observe()
 
     def judge_file(self, player: Player, text: str) -> None:
         """Judge what was written to a file for a player."""
@@ -218,10 +255,17 @@ class World:
 
     def _judge_telling(self, player: Player, what: str, text: str, said: str) -> None:
         told = self._words_of(text) - self._words_of(f"{player.itself} {said}")
-        seen = [words for address, words in self._words.items() if player.may_read(address)]
+        seen = [self._tellable(address) for address in self._words if player.may_read(address)]
         # The id that this call has made is not among them yet.
         if found := told.difference(*seen) & self._ever:
             raise Leak(f"{player.id} was told {sorted(found)} by {what}: {text}")
+
+    def _tellable(self, address: Address) -> frozenset[str]:
+        """Return the words of a readable value that may still be said: of what is deleted, that there was one and whose."""
+        words = self._words[address]
+        if address in self.held and gone(self.held[address]):
+            return frozenset(word for word in words if not re.fullmatch(MARKER, word))
+        return words
 
     def _judge_writing(
         self,
@@ -263,6 +307,21 @@ class World:
         await subscription.unsubscribe()
 
 
+def kind_of(address: Address) -> str:
+    """Return what a value is: a memory, a vector, somebody's ratings."""
+    return address[1].split(".")[2]
+
+
+def in_stream(address: Address) -> bool:
+    """Say whether a value lies in a stream."""
+    return address[1].startswith("streams.")
+
+
+def gone(record: dict[str, Any]) -> bool:
+    """Say whether a memory is deleted, or nothing but a stub."""
+    return "deletedAt" in record or record.get("erased", False)
+
+
 def counted(records: list[dict[str, Any]]) -> Counter[tuple[str, str, str]]:
     """Return records as what they are known by, to compare with no regard to order."""
     return Counter((record["id"], record["agentId"], record["content"]) for record in records)
@@ -299,7 +358,10 @@ async def world(account: NatsAccount, directory: Path) -> AsyncGenerator[World]:
                 user=who.user,
                 subagent=who.subagent,
                 clock=clock,
-                env={"PATTERN_FILES_DIR": str(files)},
+                env={
+                    "PATTERN_FILES_DIR": str(files),
+                    **({} if name in UNCONFIGURED else {NAMES: f"work={who.stream}"}),
+                },
             )
             await agent.call("recall-context")
             players[name] = Player(who, agent, files)

@@ -17,8 +17,11 @@ from pattern.testing.agents import agents_on, guarded_by
 from pattern.testing.guarded import GuardedBroker
 from tests.house.sources import ROOT
 
-STORIES = ("create", "recall", "lifecycle", "bulk", "transfer", "beyond", "isolation")
-AT_LEAST = 60
+STORIES = (
+    *("create", "recall", "lifecycle", "bulk", "transfer", "beyond", "isolation"),
+    *("search", "knowledge", "feedback", "deletion"),
+)
+AT_LEAST = 105
 """Fewer would mean that the choice of stories has gone wrong."""
 
 
