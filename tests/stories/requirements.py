@@ -436,8 +436,9 @@ vectors-foreign: A vector of another length under the name of the model, or one 
 vectors-fold: A row has the vectors made of its text as it is, and no other, whatever the interleaving of rows and vectors, repetitions and restarts of the feed.
 search-22: Five rows by default, at most twenty; thirty with a line that asks to enumerate for questions that count or list, in English, Polish and German and by whole words; the limits told are those configured.
 search-23: Signs of query languages are only text, and what is asked for is found, in one stream too.
-search-any-text: No text takes much longer to read as a question than a plain one of its length.
+search-linear: No text takes much longer to read as a question than a plain one of its length.
 search-fails: A search that fails says so after `Search failed: `; what is wrong about its arguments is said bare.
+search-commands: What a question excludes is shown by no arm, and a phrase binds every arm unless it stands nowhere.
 search-24: With evidence_fields a row says who said it, when, and what it was taken from; a row that knows nothing of it stays as it is.
 search-25: The score of a row is what the arms gave, times factors for age, trust, role, level, importance, and explain shows each.
 search-26: Two records that say the same are one row; records that differ in a number, a date or a negation are not.
