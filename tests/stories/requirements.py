@@ -446,6 +446,7 @@ search-26: Two records that say the same are one row; records that differ in a n
 search-27: max_context_tokens keeps the longest beginning of the rows that fits, one at least, and counting questions ignore it.
 search-28: valid_at shows what held at that moment, with include_superseded also what has been replaced since.
 search-29: A stream that is named is searched alone; an unknown one is refused in the same words as another's.
+search-stumble: A text that the analyser cannot take apart is told by its number, found by its plain words, and hinders no other.
 search-embedded: The same question asked again finds what has got its vector meanwhile.
 search-30: The search after a write, a supersession or a deletion sees it.
 search-time: time_filter takes a date or words in English, Polish and German, and what it cannot read is refused with what it can.
