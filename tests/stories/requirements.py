@@ -514,6 +514,8 @@ know-9.gone: What was replaced does not come back when its successor is deleted,
 know-9.export: Stubs are in no export, and what they stand for comes back by no import that does not ask for it.
 know-9.moved: Moving a successor to another space does not bring back what it replaced.
 know-9.outdated: What was replaced is neither committed nor shared.
+know-line: A text is one line wherever a tool shows it among others: no line break or control character of it makes another entry.
+know-argument: An error names the argument as its tool spells it.
 know-11.matrix: Nothing takes the place of what is trusted further; no trust is as good as a1.
 know-11.view: A record that claims the place of one that is trusted further replaces nothing.
 know-11.blocked: A blocked supersession stores the fact beside the other, tells its writer, and is on record once with ids and trust.
