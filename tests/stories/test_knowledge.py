@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from typing import Any
@@ -330,6 +331,50 @@ async def test_who_is_trusted_less_stands_beside_and_it_is_on_record(
     assert entry == (
         f"event=trust_guard_blocked old={plain} old_trust=none new={answer['memoryId']} new_trust=a2 context=store"
     )
+
+
+@pytest.mark.requirement("know-11.told")
+async def test_a_blocked_supersession_is_told_with_its_reason_and_what_to_do(agents: Agents) -> None:
+    me, mate = await agents("agent-a", user="ann"), await agents("agent-b", user="ben")
+    plain = await me.call("remember", content="We deploy by hand", scope="team", category="decisions")
+    old = plain["memoryId"]
+    text = await told(me, "memory_store", content="We deploy by robot", stream="__project__", supersedes=old)
+    first, warning = text.splitlines()
+    match = STORED.match(first)
+    assert match is not None, text
+    assert match["old"] is None
+    assert warning.startswith(f"Warning: nothing was superseded: {old} carries no trust, as all that remember writes")
+    assert "memory_delete or forget" in warning
+    assert f"delete {match['id']} and change the older one with update-memory" in warning
+    assert "supersede" not in " ".join(
+        line for line in (await told(me, "memory_search", query="deploy")).splitlines() if line[:1].isdigit()
+    )
+    foreign = await told(mate, "memory_store", content="We deploy at night", stream="__project__", supersedes=old)
+    assert foreign.endswith("stand side by side. Only agent-a may change or delete it.")
+    # What the text advises works.
+    await me.call("memory_delete", chunk_id=match["id"])
+    changed = await me.call(
+        "update-memory", memoryId=old, expectedRevision=plain["revision"], content="We deploy by robot"
+    )
+    assert "We deploy by robot" in await recalled(mate, atLeast=changed["position"])
+
+
+@pytest.mark.requirement("know-11.updated")
+async def test_a_claim_that_does_not_count_is_shown_as_no_update(agents: Agents, raw: RawStore) -> None:
+    me, mate = await agents("agent-a", user="ann"), await agents("agent-b", user="ben")
+    old = (await me.call("remember", content="The door is green", scope="team", category="decisions"))["memoryId"]
+    forged = await mate.call("memory_store", content="The door is red", stream="__project__")
+    claim = await record(raw, forged["memoryId"])
+    claim["knowledge"] |= {"supersedes": [old], "rootId": old, "chainVersion": 2}
+    await raw.put(PROJECT_BUCKET, f"shared.{mate.name}.m.{forged['memoryId']}", json.dumps(claim).encode())
+    await me.call("memory_store", content="something later", stream="__project__")
+    shown = await me.call("memory_search", query="door")
+    assert {row["content"]: row.get("supersedes") for row in shown["rows"]} == {
+        "The door is green": None, "The door is red": None,
+    }  # fmt: skip
+    assert "[UPDATED" not in "\n".join((await told(me, "memory_search", query="door")).splitlines()[:-1])
+    [version] = (await me.call("memory_history", chunk_id=forged["memoryId"]))["versions"]
+    assert "supersedes" not in version
 
 
 @pytest.mark.requirement("know-history")

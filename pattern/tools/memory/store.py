@@ -61,7 +61,11 @@ STORE = Tool(
                 required=("subject", "relation", "object"),
             ),
         ),
-        "supersedes": Shape(type="string", about="Id of the memory that this one replaces."),
+        "supersedes": Shape(
+            type="string",
+            about="Id of the memory that this one replaces. One that is trusted further keeps its place, as does what "
+            "remember wrote: update-memory or forget that.",
+        ),
         "stream": STREAM,
     },
     required=("content",),
