@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from datetime import UTC, tzinfo
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime, tzinfo
 
 import msgspec
 
@@ -30,7 +30,7 @@ from loomem.core.search.gist import gist
 from loomem.core.search.question import Question
 from loomem.core.search.settings import SearchSettings
 from loomem.core.search.weigh import Span, Weighing
-from loomem.core.search.when import mentioned
+from loomem.core.search.when import mentioned, only_dates
 from loomem.core.times import millis
 from loomem.found import shown, within_budget
 from loomem.results import Arm, Explained, Found, FoundRow
@@ -49,7 +49,12 @@ TIMELY_LIMIT = 100
 POOL_LIMIT = 20_000
 """Rows that an arm is asked for when most of what it finds may not be shown."""
 
+SLICE = 500
+"""Rows that are weighed before the time is looked at again."""
+
 Admit = Callable[[Row], bool]
+Bound = Callable[[Sequence[int]], Collection[int]]
+"""Gives which of some rows a question's `-word` and "phrase" let pass."""
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -68,6 +73,19 @@ class Ranking(msgspec.Struct, frozen=True):
     degraded: list[str]
     exhausted: bool
     """There is nothing beyond these rows."""
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """A question that is ready to be looked up."""
+
+    text: str
+    embedded: Embedded | None
+    degraded: list[str]
+    until: float
+    """The deadline, by the clock of the loop."""
+
+    def is_late(self) -> bool:
+        return asyncio.get_running_loop().time() >= self.until
 
 
 class Search:
@@ -98,12 +116,13 @@ class Search:
         """Return the rows that answer a question, each thing once, as many as were asked for."""
         began = time.perf_counter()
         wanted = question.rows
+        asked = await self._asked(question.text)
+        admit = self._admit(question)  # only now: what is superseded or expired meanwhile is not shown
         while True:
-            ranking = await self.rank(
-                question.text, _places(question), self._admit(question), wanted, explain=question.explain
-            )
+            late = asked.is_late()
+            ranking = self._rank(asked, _places(question), admit, wanted, explain=question.explain)
             ranked, shown = self._once(question, ranking)
-            if len(shown) >= question.rows or ranking.exhausted or wanted >= WANTED_LIMIT:
+            if late or len(shown) >= question.rows or ranking.exhausted or wanted >= WANTED_LIMIT:
                 break
             wanted *= WANTED_MORE  # most of it said the same
         weighing = ranking.weighing if question.explain else None
@@ -133,30 +152,60 @@ class Search:
     def lacks(self) -> str | None:
         """Return why questions are not embedded, in words, if they are not."""
         state = None if self._asker is None else self._asker.state()
-        if state is None or state.state in (Readiness.READY, Readiness.OFF):
+        if state is None or state.state is Readiness.OFF:
             return None
+        if state.state is Readiness.READY:
+            return f"{self._vectors.unreadable} unreadable" if self._vectors.unreadable else None
         return f"the model is {state.state}{f': {state.reason}' if state.reason else ''}"
 
     async def rank(
-        self, text: str, within: Callable[[Place], bool], admit: Admit, wanted: int, *, explain: bool = False
+        self,
+        text: str,
+        within: Callable[[Place], bool],
+        admitting: Callable[[], Admit],
+        wanted: int,
+        *,
+        dated: bool = True,
     ) -> Ranking:
         """Return the rows that a text finds in some places and that may be shown: `wanted` of them, and some more.
 
+        `admitting` gives what may be shown, once the search has waited for what it needs. Without `dated`, rows that share
+        nothing but a date with the text are found only where the text is a date.
         Raises: nothing of its own; what an arm cannot do stands in `degraded`.
         """
-        degraded: list[str] = []
-        embedded = await self._prepared(text, degraded)
+        asked = await self._asked(text)
+        return self._rank(asked, within, admitting(), wanted, dated=dated)
+
+    # --- within ---
+
+    def _rank(
+        self,
+        asked: _Asked,
+        within: Callable[[Place], bool],
+        admit: Admit,
+        wanted: int,
+        *,
+        explain: bool = False,
+        dated: bool = True,
+    ) -> Ranking:
+        text, embedded, degraded = asked.text, asked.embedded, list(asked.degraded)
         every = self._projection.records.places()
         places: list[Place] | None = [place for place in every if within(place)]
         if len(places) == len(every):
             places = None
+        bound = self._words.bound(text, places)
+        late = asked.is_late
         pool = max(POOL, POOL_PER_ROW * wanted)
-        words, all_words = self._admitted(lambda limit: self._words.search(text, places, limit), admit, pool)
+        words, all_words = self._admitted(lambda limit: self._words.search(text, places, limit), admit, pool, late)
         meaning: list[Hit] = []
         all_meaning = True
         if embedded is not None:
             near = self._vectors
-            meaning, all_meaning = self._admitted(lambda limit: near.search(embedded, places, limit), admit, pool)
+
+            def nearest(limit: int) -> list[Hit]:
+                return near.search(embedded, places, limit)
+
+            meaning, all_meaning = self._admitted(nearest, admit, pool, late, bound)
             known = {hit.number for hit in meaning}
             missing = [hit.number for hit in words if hit.number not in known]
             meaning = sorted([*meaning, *near.scores(embedded, missing)], key=lambda hit: -hit.score)
@@ -166,19 +215,53 @@ class Search:
             meaning,
             self._threads,
             settings=self.settings.arms,
-            explained=wanted if explain else 0,
+            explained=len(words) + len(meaning) if explain else 0,
         )
-        spans = self._spans(text)
-        fused += self._timely(spans, fused, within, admit)
+        now = self.clock.now().astimezone(self.zone)
+        spans = self._spans(text, now)
+        if dated or only_dates(text, now):
+            timely = self._timely(spans, fused, within, admit)
+            may = None if bound is None else bound([one.number for one in timely])
+            fused += timely if may is None else [one for one in timely if one.number in may]
         weighing = self._weighing(spans)
-        weighed = self._weighed(weighing, fused[: max(WEIGHED, WEIGHED_PER_ROW * wanted)])
-        return Ranking(weighed, weighing, degraded, all_words and all_meaning and len(weighed) == len(fused))
+        best = fused[: max(WEIGHED, WEIGHED_PER_ROW * wanted)]
+        weighed, taken = self._weighed(weighing, best, late)
+        if taken < len(best):
+            degraded.append(f"ranking: {len(best) - taken} of {len(best)} rows were not weighed in time")
+        return Ranking(
+            self._after_successors(weighed),
+            weighing,
+            degraded,
+            all_words and all_meaning and len(weighed) == len(fused),
+        )
 
-    # --- within ---
+    def _after_successors(self, ranked: list[Scored]) -> list[Scored]:
+        """Return rows with each that was superseded behind what took its place, right behind it if it stood before."""
+        if self._chains.is_empty:
+            return ranked
+        held = {one.row.id for one in ranked}
+        waiting: dict[str, list[Scored]] = {}
+        told: set[str] = set()
+        ordered: list[Scored] = []
+        for one in ranked:
+            successor = self._chains.superseded_by(one.row)
+            if successor is not None and successor in held and successor not in told:
+                waiting.setdefault(successor, []).append(one)
+                continue
+            following = [one]
+            while following:
+                here = following.pop(0)
+                ordered.append(here)
+                told.add(here.row.id)
+                following = [*waiting.pop(here.row.id, ()), *following]
+        # Ids may meet in a ring, when several places have them.
+        return ordered + [one for left in waiting.values() for one in left]
 
     def _once(self, question: Question, ranking: Ranking) -> tuple[list[Scored], list[tuple[Scored, list[Scored]]]]:
         """Return what was found in its order, and what of it is shown, each thing once with what says the same."""
         ranked = capped(ranking.rows, _source_of, self.settings.per_source)
+        if ranked != ranking.rows:
+            ranked = self._after_successors(ranked)
         if question.include_superseded:
             return ranked, [(one, []) for one in ranked[: question.rows]]  # versions of a fact are much alike
         return ranked, collapse(ranked, lambda one: one.row.memory.content, question.rows)
@@ -226,9 +309,10 @@ class Search:
             explained=explained,
         )
 
-    async def _prepared(self, text: str, degraded: list[str]) -> Embedded | None:
+    async def _asked(self, text: str) -> _Asked:
         """Wait for the words and for the question's vector, both at once and neither beyond the deadline."""
         until = asyncio.get_running_loop().time() + self.settings.deadline_ms / 1_000
+        degraded: list[str] = []
         embedded: Embedded | None = None
 
         async def settle() -> None:
@@ -254,19 +338,31 @@ class Search:
                 group.create_task(embed(self._asker))
         if embedded is not None and (lacking := self._vectors.lacking(embedded)) is not None:
             degraded.append(f"meaning: {lacking}")
-        return embedded
+        return _Asked(text, embedded, degraded, until)
 
-    def _admitted(self, arm: Callable[[int], list[Hit]], admit: Admit, pool: int) -> tuple[list[Hit], bool]:
-        """Return an arm's hits that may be shown, and whether these are all it has."""
+    def _admitted(
+        self,
+        arm: Callable[[int], list[Hit]],
+        admit: Admit,
+        pool: int,
+        late: Callable[[], bool],
+        bound: Bound | None = None,
+    ) -> tuple[list[Hit], bool]:
+        """Return an arm's hits that may be shown, and whether these are all it has.
+
+        After the deadline more are fetched once at most.
+        """
         limit = pool
         while True:
+            last = late()
             hits = arm(limit)
+            may = None if bound is None else bound([hit.number for hit in hits])
             shown: list[Hit] = []
             for hit in hits:
                 row = self._projection.records.row(hit.number)
-                if row is not None and admit(row):
+                if row is not None and (may is None or hit.number in may) and admit(row):
                     shown.append(hit)
-            if len(hits) < limit or len(shown) >= pool or limit >= POOL_LIMIT:
+            if len(hits) < limit or len(shown) >= pool or limit >= POOL_LIMIT or last:
                 return shown[:pool], len(hits) < limit and len(shown) <= pool
             limit = min(4 * limit, POOL_LIMIT)
 
@@ -276,9 +372,8 @@ class Search:
             return 1.0
         return rating.factor(millis(self.clock.now()), most=weights.feedback, harm=weights.harmful)
 
-    def _spans(self, text: str) -> list[Span]:
+    def _spans(self, text: str, now: datetime) -> list[Span]:
         """Return the days that a question speaks of, as they are called in the reader's zone."""
-        now = self.clock.now().astimezone(self.zone)
         whens = [one.when for one in mentioned(text, now)]
         return [Span(millis(when.start.replace(tzinfo=UTC)), millis(when.end.replace(tzinfo=UTC))) for when in whens]
 
@@ -305,13 +400,19 @@ class Search:
             ratings=self._worth if self._feedback.count() else None,
         )
 
-    def _weighed(self, weighing: Weighing, fused: Sequence[Fused]) -> list[Scored]:
+    def _weighed(
+        self, weighing: Weighing, fused: Sequence[Fused], late: Callable[[], bool]
+    ) -> tuple[list[Scored], int]:
+        """Return rows by their weighed score, and how many were weighed: the best `SLICE`, and the others while there is time."""
         found: list[Scored] = []
-        for one in fused:
-            row = self._projection.records.row(one.number)
-            if row is not None:
-                found.append(Scored(row, one.score * weighing.weight(row, one.score), one))
-        return sorted(found, key=lambda one: (-one.score, one.row.order))
+        taken = 0
+        while taken < len(fused) and (taken == 0 or not late()):
+            for one in fused[taken : taken + SLICE]:
+                row = self._projection.records.row(one.number)
+                if row is not None:
+                    found.append(Scored(row, one.score * weighing.weight(row, one.score), one))
+            taken = min(taken + SLICE, len(fused))
+        return sorted(found, key=lambda one: (-one.score, one.row.order)), taken
 
 
 def _places(question: Question) -> Callable[[Place], bool]:

@@ -12,17 +12,20 @@ Deliberately absent: keys (`identity.keys`), models, arithmetic.
 from __future__ import annotations
 
 import hashlib
+from math import hypot
 
 import msgspec
 
 from identity.errors import Corrupt
-from loomem.core.embedding import Vector
+from loomem.core.embedding import Vector, components_of
 from loomem.core.record import Memory
 
 SCHEMA_VERSION = 1
 HASH_BYTES = 16
 LARGEST = 8_192
 """Dimensions of a vector anybody would store."""
+LENGTH_ERROR = 0.01
+"""How far a vector's length may be from 1; half floats err a tenth of that."""
 
 
 class Stored(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -60,6 +63,9 @@ def decode(value: bytes) -> Stored:
         raise Corrupt("not a vector: its hash or its number of dimensions cannot be")
     if len(stored.values) != 2 * stored.dimensions:
         raise Corrupt(f"vector of {len(stored.values)} bytes for {stored.dimensions} dimensions")
+    # Whoever may write may write any bytes. Of a longer vector, or of no numbers, every cosine would be beyond those of all others.
+    if not abs(hypot(*components_of(stored.values)) - 1.0) <= LENGTH_ERROR:
+        raise Corrupt("not a vector: its length is not 1")
     return stored
 
 

@@ -29,6 +29,9 @@ class EmbedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`openai`: what stands before `/embeddings`."""
     key: str | None = None
     """`openai`: sent as a bearer token; None = nothing is sent."""
+    remote_for_all: bool = False
+    """`openai` on a broker of yours (`nats.url`), whose memories are not all your own: whether everybody's may be sent to `url`,
+    when that is not on this machine. Without it such a model embeds nothing."""
     timeout_s: Annotated[float, Meta(ge=0.1, le=600)] = 30.0
     """`openai`: for one request."""
     threads: Annotated[int, Meta(ge=1, le=64)] = 1

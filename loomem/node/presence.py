@@ -39,15 +39,32 @@ def status_subject(node_id: str) -> str:
     return f"pattern.node.{node_id}.status"
 
 
+def hello_subject(node_id: str) -> str:
+    return f"pattern.node.{node_id}.hello"
+
+
+@asynccontextmanager
+async def greeted(link: Link, node_id: str, seen: Callable[[], None]) -> AsyncGenerator[None]:
+    """Call `seen` whenever a client comes, while this context lasts: one that stays shortly is asked by no ping."""
+
+    async def note(_message: Message) -> None:
+        seen()
+
+    async with link.subscribe(hello_subject(node_id), note):
+        yield
+
+
 @asynccontextmanager
 async def present(link: Link, node_id: str) -> AsyncGenerator[None]:
-    """Keep the node from leaving while this context lasts: answer its pings."""
+    """Keep the node from leaving while this context lasts: say hello, and answer its pings."""
 
     async def answer(message: Message) -> None:
         with suppress(Unavailable):
             await link.publish(message.reply, b"+")
 
     async with link.subscribe(ping_subject(node_id), answer):
+        with suppress(LoomError):
+            await link.publish(hello_subject(node_id), b"")
         yield
 
 

@@ -22,7 +22,7 @@ from identity.errors import InvalidInput, LoomError, Unavailable
 from loomem.nats.link import Link
 from loomem.node.broker import DEFAULT_GUARD, Broker, Guard
 from loomem.node.launcher import Source, look
-from loomem.node.presence import NodeReport, anyone_present, reporting
+from loomem.node.presence import NodeReport, anyone_present, greeted, reporting
 from loomem.node.process import require_posix, start_mark, take_lock
 from loomem.node.state import NodeFiles, NodeSpec, NodeState, Phase, shown_url
 
@@ -211,13 +211,19 @@ class _Node:
         loop = asyncio.get_running_loop()
         every_s = min(max(self._spec.idle_s / 6, 0.05), PING_EVERY_S)
         seen = loop.time()
-        while not await _set_within(self._leaving, every_s):
-            self._files.trim_log()
-            if await anyone_present(link, self._state.node_id):
-                seen = loop.time()
-            elif loop.time() - seen >= self._spec.idle_s and not await self._busy():
-                log.info("event=node_idle idle_s=%g", self._spec.idle_s)
-                return
+
+        def see() -> None:
+            nonlocal seen
+            seen = loop.time()
+
+        async with greeted(link, self._state.node_id, see):
+            while not await _set_within(self._leaving, every_s):
+                self._files.trim_log()
+                if await anyone_present(link, self._state.node_id):
+                    see()
+                elif loop.time() - seen >= self._spec.idle_s and not await self._busy():
+                    log.info("event=node_idle idle_s=%g", self._spec.idle_s)
+                    return
         log.info("event=node_asked_to_leave")
 
     async def _busy(self) -> bool:

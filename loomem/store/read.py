@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -75,16 +75,17 @@ async def recall_ranked(door: Door, search: Search, query: Query, page: Page, at
             numbers.update(row.number for row in passing[0].rows)
         return passing[0]
 
-    def admit(row: Row) -> bool:
-        filtered()  # only now: the search has waited for the words
-        return row.number in numbers
+    def admitting() -> Callable[[Row], bool]:
+        filtered()
+        return lambda row: row.number in numbers
 
     begin = page.after or 0
     ranking = await search.rank(
         query.query,
         lambda place: place.stream is None and place.scope in query.scopes,
-        admit,
+        admitting,
         max(RANKED, begin + page.limit),
+        dated=False,
     )
     here = ranking.rows[begin : begin + page.limit]
     answer = Answer(

@@ -187,6 +187,29 @@ class Text:
             hits = self._run(self._built(msgspec.structs.replace(question, phrases=()), places), limit)
         return hits
 
+    def held(self, question: TextQuery, places: Collection[str] | None) -> TextQuery:
+        """Return a question as `search` asks it: without its phrases, if they stand nowhere in some places."""
+        if not question.phrases or self._run(self._built(question, places), 1):
+            return question
+        return msgspec.structs.replace(question, phrases=())
+
+    def passing(self, question: TextQuery, idents: Collection[int]) -> set[int]:
+        """Return which texts have the phrases of a question and nothing that it excludes, searchable or not yet."""
+        found: set[int] = set()
+        indexed: list[int] = []
+        for ident in idents:
+            pending = self._pending.get(ident)
+            if pending is None:
+                indexed.append(ident)
+            elif _passes(question, f" {self._asking.document(pending.text).words} "):
+                found.add(ident)
+        if indexed:
+            parts = [(Occur.Must, Query.term_set_query(self._schema, _IDENT, indexed))]
+            parts += [(Occur.Must, self._phrase(words)) for words in question.phrases]
+            parts += [(Occur.MustNot, self._phrase(words)) for words in question.excluded]
+            found.update(hit.ident for hit in self._run(Query.boolean_query(parts), len(indexed)))
+        return found
+
     @property
     def languages(self) -> tuple[Language, ...]:
         """The languages that many texts are likely in, the most used first."""
@@ -316,6 +339,13 @@ class Text:
         for mark, future in self._waiting:
             if self._searchable >= mark and not future.done():
                 future.set_result(None)
+
+
+def _passes(question: TextQuery, words: str) -> bool:
+    def stands(part: Sequence[str]) -> bool:
+        return f" {' '.join(part)} " in words
+
+    return all(map(stands, question.phrases)) and not any(map(stands, question.excluded))
 
 
 def _schema() -> tantivy.Schema:

@@ -3,7 +3,8 @@
 Two streams of changes meet here in any order: vectors, as their buckets hold them, and rows. A vector counts for a row when
 it stands under the same space and id and was made of the row's text as it is; one that was made of another text is kept,
 since the row it belongs to may be on its way, and counts for none. Models do not mix: a question is compared with the
-vectors of its own model, and while a new model's vectors are being made, those of the old one still answer.
+vectors of its own model and of as many dimensions as it has itself. Whoever writes vectors of another length under the
+name of a model spoils nothing but these.
 Deliberately absent: making vectors (`loomem.workers`), questions (they come as vectors), any file.
 """
 
@@ -36,10 +37,12 @@ LACKING_SHARE = 0.1
 
 _Space = tuple[str, Root, str]
 """Bucket, root and owner."""
+_Kind = tuple[str, int]
+"""Name of a model, and dimensions."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """How the vectors of one model are, for health."""
+    """How the vectors of one model and length are, for health."""
 
     model: str
     dimensions: int
@@ -49,7 +52,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Model:
-    """The vectors of one model, and where each lies."""
+    """The vectors of one model that have so many dimensions, and where each lies."""
 
     def __init__(self, name: str, dimensions: int) -> None:
         self.name = name
@@ -65,7 +68,9 @@ class Vectors:
     def __init__(self, records: Records) -> None:
         self._records = records
         self._spaces: dict[_Space, int] = {}
-        self._models: dict[str, _Model] = {}
+        self._models: dict[_Kind, _Model] = {}
+        self._unreadable: dict[int, set[tuple[str, str]]] = {}
+        """Vectors that are none, by space: tokens of the memory's id and of the model."""
         self._grown = asyncio.Event()
         """There may be work for the task that prepares."""
         self._group: asyncio.TaskGroup | None = None
@@ -97,13 +102,13 @@ class Vectors:
         stored = _stored(key, change) if isinstance(change, Entry) else None
         self._remove(space, key)
         if stored is None:
+            if isinstance(change, Entry):
+                self._unreadable.setdefault(space, set()).add((key.id, key.model))
             return
-        model = self._models.get(stored.model)
+        kind = stored.model, stored.dimensions
+        model = self._models.get(kind)
         if model is None:
-            model = self._models[stored.model] = _Model(stored.model, stored.dimensions)
-        elif model.matrix.dimensions != stored.dimensions:
-            log.warning("event=vector_ignored model=%s dimensions=%d", stored.model, stored.dimensions)
-            return
+            model = self._models[kind] = _Model(*kind)
         row = self._records.at(sight, key)
         slot = model.matrix.add(space, stored.hash, stored.values)
         # The id of the row is the same text, and kept anyway.
@@ -120,6 +125,8 @@ class Vectors:
                 for model in self._models.values():
                     for ident in model.slots.get(space, ()):
                         yield f"{root}.{owner}.{Kind.VECTOR}.{ident}.{model.token}"
+                for ident, token in self._unreadable.get(space, ()):
+                    yield f"{root}.{owner}.{Kind.VECTOR}.{ident}.{token}"
 
     def forget(self, sight: Sight, key: Key) -> None:
         """Take away a vector that the bucket does not hold any more."""
@@ -184,6 +191,11 @@ class Vectors:
         )
 
     @property
+    def unreadable(self) -> int:
+        """How many values under keys of vectors are none, and count for nothing."""
+        return sum(map(len, self._unreadable.values()))
+
+    @property
     def status(self) -> list[Status]:
         """How the vectors of each model are, the model with most of them first."""
         found = [
@@ -214,8 +226,7 @@ class Vectors:
         return self._spaces.setdefault(space, len(self._spaces))
 
     def _model_of(self, question: Embedded) -> _Model | None:
-        model = self._models.get(question.model)
-        return model if model is not None and 2 * model.matrix.dimensions == len(question.vector) else None
+        return self._models.get((question.model, len(question.vector) // 2))
 
     def _slots(self, row: Row) -> Iterator[tuple[_Model, int]]:
         space = self._spaces.get(_space_of(row.place))
@@ -227,6 +238,8 @@ class Vectors:
                     yield model, slot
 
     def _remove(self, space: int, key: Key) -> None:
+        if key.model is not None and space in self._unreadable:
+            self._unreadable[space].discard((key.id, key.model))
         for model in self._models.values():
             if model.token == key.model:
                 slot = model.slots.get(space, {}).pop(key.id, None)

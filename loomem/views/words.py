@@ -6,7 +6,7 @@ A search before the words have followed waits a moment, and then says that some 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Self
 
@@ -53,12 +53,22 @@ class Words:
 
     def search(self, text: str, places: Collection[Place] | None, limit: int) -> list[Hit]:
         """Return the rows in some places (None: in all) that a text's words find, the best first."""
-        tokens = None if places is None else [token_of(place) for place in places]
-        return [Hit(hit.ident, hit.score) for hit in self._text.search(text, tokens, limit)]
+        return [Hit(hit.ident, hit.score) for hit in self._text.search(text, _tokens(places), limit)]
+
+    def bound(self, text: str, places: Collection[Place] | None) -> Callable[[Collection[int]], Collection[int]] | None:
+        """Return what tells which of some rows have the phrases of a question and no word that it excludes; None: any may."""
+        question = self._text.held(self._text.query(text), _tokens(places))
+        if not question.phrases and not question.excluded:
+            return None
+        return lambda numbers: self._text.passing(question, numbers)
 
     @property
     def status(self) -> Status:
         return self._text.status
+
+
+def _tokens(places: Collection[Place] | None) -> list[str] | None:
+    return None if places is None else [token_of(place) for place in places]
 
 
 def token_of(place: Place) -> str:

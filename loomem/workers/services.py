@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 import msgspec
 
@@ -11,6 +12,7 @@ from identity.ports import Clock
 from loomem.core.embedding import EmbeddingState
 from loomem.core.limits import Limits
 from loomem.embed.host import ModelHost
+from loomem.embed.opening import open_embedder
 from loomem.embed.settings import Adapter, EmbedSettings
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
@@ -60,12 +62,15 @@ async def open_services(
     replicas: int = 1,
     crew_limits: CrewLimits | None = None,
     embed: EmbedSettings = NO_MODEL,
+    shared: bool = True,
 ) -> AsyncGenerator[Services, None]:
     """Run all workers over an operator's link for as long as the context lasts; leaving it drains them.
 
-    Entering does not wait for the broker, nor for the model. Buckets that exist are brought up to what the server can do.
+    `shared`: the broker may hold memories of other users than the one whose settings `embed` are. Entering does not wait for
+    the broker, nor for the model. Buckets that exist are brought up to what the server can do.
     """
-    buckets, feed, streams, host = KvBuckets(link, replicas=replicas), KvFeed(link), Streams(link), ModelHost(embed)
+    buckets, feed, streams = KvBuckets(link, replicas=replicas), KvFeed(link), Streams(link)
+    host = ModelHost(embed, open_model=partial(open_embedder, shared=shared))
     workers: list[Worker] = [ExpireWorker(buckets, feed, streams, limits, clock)]
     embedder: str | None = None
     if host.name is not None:

@@ -29,11 +29,11 @@ def doctor(*, as_json: bool) -> None:
 
 
 async def _examine(service: Service) -> HealthReport:
-    """Return the first healthy report, or the last one when patience ends."""
+    """Return the first healthy report, or the last one when patience ends: of a server that is not there, the first."""
     report = await service.health()
     try:
         async with asyncio.timeout(PATIENCE_S):
-            while report.status == "degraded":
+            while report.status == "degraded" and (report.storage.embedded or report.storage.connected):
                 await asyncio.sleep(0.3)
                 report = await service.health()
     except TimeoutError:

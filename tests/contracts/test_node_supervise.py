@@ -16,7 +16,7 @@ from identity.errors import Unavailable
 from loomem.nats.link import Link
 from loomem.node import NodeFiles, NodeSpec, Phase, embedded_endpoint, ensure, logs, read_state, status, stop
 from loomem.node.broker import Guard
-from loomem.node.presence import ask_status, present
+from loomem.node.presence import ask_status, hello_subject, present
 from loomem.node.supervise import RESTARTS_MAX
 from tests.contracts.node_rooms import eventually, is_kept, keep_something, next_state, node_spec, processes_of, runs
 
@@ -121,6 +121,25 @@ async def test_the_node_stays_as_long_as_a_client_answers(home: Path) -> None:
                         await pings.acquire()
             assert runs(state.pid)
         await eventually(lambda: not runs(state.pid))
+
+
+async def test_the_node_stays_while_clients_come_and_go_between_its_pings(home: Path) -> None:
+    spec = node_spec(home, idle_s=2.0)
+    state = await ensure(spec)
+    async with client(spec) as link:
+        await link.ready(5)
+        pings = asyncio.Semaphore(0)
+
+        async def count(_: object) -> None:
+            pings.release()
+
+        async with link.subscribe(f"pattern.node.{state.node_id}.ping", count), asyncio.timeout(30):
+            # More pings, none of them answered, than the idle time holds.
+            for _ in range(4):
+                await pings.acquire()
+                await link.publish(hello_subject(state.node_id), b"")
+        assert runs(state.pid)
+    await eventually(lambda: not runs(state.pid))
 
 
 async def test_the_node_stays_as_long_as_a_job_is_pending(home: Path) -> None:

@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
+from identity.errors import Unavailable
 from identity.ports import Entry, Marker, Put
 from loomem.core.embedding import Readiness, components_of
 from loomem.core.limits import Limits
@@ -17,6 +19,7 @@ from loomem.core.times import iso
 from loomem.core.vector import Stored, content_hash, encode, text_of
 from loomem.embed import host
 from loomem.embed import remote as remote_adapter
+from loomem.embed.opening import leaves_this_machine
 from loomem.embed.settings import Adapter, EmbedSettings
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
@@ -243,6 +246,45 @@ async def test_a_text_the_model_refuses_is_given_up_with_its_reason_and_holds_no
             await keep(bucket, "a decent thing", number=7, expected=revision)
             await complete(link, "words")
             await eventually(lambda: services.workers()[1].dead == 0)
+
+
+@pytest.mark.requirement("embed-privacy")
+async def test_on_a_shared_broker_nothing_is_sent_to_another_machine_unless_it_may_be_for_all(
+    nats_account: NatsAccount,
+) -> None:
+    async with embeddings_api() as api, linked(nats_account.url) as link:
+        await keep(await KvBuckets(link).open(BUCKET), "of another user")
+        # The same server under an address that only the resolver knows to be this machine.
+        elsewhere = msgspec.structs.replace(remote(api.url), url=api.url.replace("127.0.0.1", "127.1"))
+        async with embedding(link, elsewhere) as services:
+            await eventually(lambda: services.embedding().state is Readiness.FAILED)
+            assert "PATTERN_EMBEDDER_REMOTE_FOR_ALL=true" in (services.embedding().reason or "")
+            with pytest.raises(Unavailable, match="words alone"):
+                await services.host.query("what I ask")
+            await asyncio.sleep(0.5)  # there is no event for embedding nothing
+        assert (api.requests, (await look(link)).vectors) == (0, {})
+        async with embedding(link, msgspec.structs.replace(elsewhere, remote_for_all=True)):
+            await complete(link, "words")
+        assert api.asked["of another user"] == 1
+
+
+@pytest.mark.requirement("embed-privacy")
+@pytest.mark.parametrize(
+    ("url", "leaves"),
+    [
+        ("http://127.0.0.1:8080/v1", False),
+        ("http://[::1]:8080/v1", False),
+        ("http://localhost/v1", False),
+        ("https://api.openai.com/v1", True),
+        ("http://localhost.example/v1", True),
+        ("http://127.0.0.1@example.com/v1", True),
+        ("http://192.168.0.4/v1", True),
+        ("http://[::1/v1", True),
+        ("", True),
+    ],
+)
+def test_what_is_not_known_to_be_this_machine_is_another(url: str, leaves: bool) -> None:
+    assert leaves_this_machine(remote(url)) is leaves
 
 
 async def test_a_refused_text_does_not_keep_the_vector_of_the_former_one(nats_account: NatsAccount) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, tzinfo
+from struct import pack
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -21,6 +22,7 @@ from loomem.core.search.settings import SearchSettings
 from loomem.core.vector import Stored, content_hash, encode
 from loomem.engine import Engine
 from loomem.search import Search
+from loomem.views.text import Text
 from loomem.views.together import views_of
 from tests.doubles import CountingIds
 from tests.laws.worlds import LIMITS, World, agent
@@ -157,6 +159,47 @@ async def test_two_models_coexist_and_only_vectors_of_the_question_s_model_count
         assert (await old.search(query="percussion")).degraded == []
 
 
+@pytest.mark.requirement("lesson-3.18", "vectors-foreign")
+async def test_a_vector_of_another_length_under_the_name_of_the_model_spoils_nothing() -> None:
+    world = World()
+    async with searching(world, Listener()) as engine:
+        bucket = await world.buckets.open(space_for(ME, Scope.TEAM).bucket)
+        planted = await engine.remember(content="planted", category="decisions", scope="team")
+        key = parse_key(space_for(ME, Scope.TEAM).key(Kind.MEMORY, planted.memory_id))
+        assert key is not None
+        value = encode(Stored.of(model="ear", hash=content_hash("planted"), values=unit_vector([1.0] * 9)))
+        await bucket.write(Put(key=key.vector("ear"), value=value, expected=0, op="planted"))
+        await store(world, engine, "we bought a drum", "the tax form")
+        answer = await engine.search(query="percussion")
+        assert answer.rows[0].content == "we bought a drum"
+    async with searching(world, Listener()) as fresh:
+        assert (await found(fresh, "percussion"))[0] == "we bought a drum"
+
+
+@pytest.mark.requirement("vectors-foreign")
+@pytest.mark.parametrize("planted", [(65504.0, 0.0, 0.0), (float("nan"), 0.0, 0.0), (float("-inf"), 0.0, 1.0)])
+async def test_a_vector_that_is_not_of_length_1_is_counted_and_ranks_nothing(planted: tuple[float, ...]) -> None:
+    world, texts = World(), ("we bought a drum", "the tax form", "a walk in the park")
+    async with searching(world, Listener()) as engine:
+        await store(world, engine, *texts)
+        before = await engine.search(query="percussion", explain=True)
+        memory_id = (await engine.remember(content="planted", category="longterm")).memory_id
+        space = space_for(ME, Scope.PRIVATE)
+        key, bucket = parse_key(space.key(Kind.MEMORY, memory_id)), await world.buckets.open(space.bucket)
+        assert key is not None
+        value = encode(Stored.of(model="ear", hash=content_hash("planted"), values=pack("<3e", *planted)))
+        await bucket.write(Put(key=key.vector("ear"), value=value, expected=0, op="planted"))
+        await engine._projection.sync()  # pyright: ignore[reportPrivateUsage] - as in `store`
+        after = await engine.search(query="percussion", explain=True)
+        assert [(row.content, row.explained) for row in after.rows] == [
+            (row.content, row.explained) for row in before.rows
+        ]
+        vectors = engine._search._vectors  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess] - what it counts
+        assert vectors.unreadable == 1
+        assert (await engine.memory_status()).embeddings == "warming up (3/4 indexed, 1 pending, 75%); 1 unreadable"
+        await engine.forget(memory_id=memory_id)
+
+
 @pytest.mark.requirement("search-gone")
 async def test_the_vector_of_what_is_gone_or_changed_finds_nothing() -> None:
     world = World()
@@ -228,3 +271,121 @@ async def test_a_date_is_the_same_day_in_every_zone(zone: str) -> None:
         row = (await engine.search(query="2025-12-30")).rows[0]
         await engine.forget(memory_id=row.id)
         assert await found(engine, "2025-12-30") == []
+
+
+# --- what a question commands ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("search-commands")
+async def test_what_is_excluded_is_shown_by_no_arm() -> None:
+    world = World()
+    async with searching(world, Listener()) as engine:
+        await store(world, engine, "a drum and a Café", "a drum in the attic", "percussion alone", "said on 2025-12-30")
+        assert set(await found(engine, "drum percussion -attic")) >= {"a drum and a Café", "percussion alone"}
+        assert "a drum in the attic" in await found(engine, "drum")
+        for query in ("drum -attic", "percussion -attic", "percussion -ATTIC", 'percussion -"the attic"'):
+            assert "a drum in the attic" not in await found(engine, query), query
+        assert "a drum and a Café" not in await found(engine, "percussion -cafe")
+        assert "said on 2025-12-30" not in await found(engine, "2025-12-30 drum -said")
+        # What excludes everything it names asks for it.
+        assert "a drum in the attic" in await found(engine, "-attic")
+
+
+@pytest.mark.requirement("search-commands")
+async def test_a_phrase_binds_every_arm_unless_it_stands_nowhere() -> None:
+    world = World()
+    async with searching(world, Listener()) as engine:
+        await store(world, engine, "we bought a drum", "a drum was bought", "percussion alone")
+        assert await found(engine, '"bought a drum"') == ["we bought a drum"]
+        assert await found(engine, 'percussion "bought a drum"') == ["we bought a drum"]
+        assert set(await found(engine, '"drum percussion"')) == {
+            "we bought a drum",
+            "a drum was bought",
+            "percussion alone",
+        }
+
+
+async def test_commands_bind_rows_that_are_not_indexed_yet() -> None:
+    async with Text(pause_s=60) as text:
+        text.put(1, "a", "a drum in the Attic")
+        text.put(2, "a", "a drum and a Café")
+        assert text.passing(text.query("drum -attic"), [1, 2]) == {2}
+        assert text.passing(text.query('"drum and a cafe"'), [1, 2]) == {2}
+        assert text.passing(text.query('-"the attic" drum'), [1, 2]) == {2}
+
+
+# --- versions, and moments ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("lesson-3.20")
+async def test_what_was_superseded_never_stands_before_what_took_its_place() -> None:
+    world = World()
+    async with searching(world) as engine:
+        first = await engine.store(content="plum plum plum")
+        await engine.store(content="plum jam is what we say when plum is meant", supersedes=first.memory_id)
+        for number in range(3):
+            await engine.store(content=f"a plum {number} in a long sentence of other words")
+        contents = await found(engine, "plum", include_superseded=True)
+        at = contents.index("plum plum plum")
+        assert contents[at - 1] == "plum jam is what we say when plum is meant"
+        assert len(contents) == 5
+        recalled = await engine.recall(query="plum", include_superseded=True)
+        assert recalled.total == 5
+        order = [record["content"] for record in recalled.personal]
+        assert order.index("plum plum plum") == 1 + order.index("plum jam is what we say when plum is meant")
+        assert "plum plum plum" not in await found(engine, "plum")
+
+
+@pytest.mark.requirement("search-30")
+async def test_what_changes_while_a_search_waits_is_not_shown() -> None:
+    world, ear = World(), Listener()
+    async with searching(world, ear, SearchSettings(deadline_ms=2_000)) as engine:
+        old = await engine.store(content="the drum is red")
+        await engine.remember(content="a drum for a moment", category="longterm", ttl_seconds=60)
+
+        async def meanwhile(text: str) -> Embedded:
+            await engine.store(content="the drum is blue", supersedes=old.memory_id)
+            world.clock.move(seconds=90)
+            ear.__dict__.pop("query")
+            return Embedded("ear", meaning(text))
+
+        ear.__dict__["query"] = meanwhile
+        assert "the drum is red" not in (contents := await found(engine, "drum"))
+        assert "a drum for a moment" not in contents
+
+
+@pytest.mark.requirement("search-25")
+async def test_every_row_says_which_arms_brought_it() -> None:
+    world = World()
+    async with searching(world, None, SearchSettings(per_source=1)) as engine:
+        for number in range(12):
+            metadata = {"conversation": "one" if number < 11 else "two", "tier": "core" if number == 11 else "plain"}
+            content = f"plum {'plum ' * (12 - number)}{number}"
+            await engine.remember(content=content, category="longterm", metadata=metadata)
+        rows = (await engine.search(query="plum", top_k=2, explain=True)).rows
+        assert rows[0].content == "plum plum 11"
+        assert all(row.explained is not None and row.explained.arms for row in rows)
+
+
+@pytest.mark.requirement("lesson-3.10")
+async def test_after_the_deadline_more_is_not_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loomem.search.SLICE", 10)
+    world, ear = World(), Listener()
+    async with searching(world, ear, SearchSettings(deadline_ms=50)) as engine:
+        for number in range(30):
+            await engine.remember(content=f"plum {number}", category="longterm")
+        ear.slow = True
+        answer = await engine.search(query="plum", top_k=5)
+        assert len(answer.rows) == 5
+        assert answer.degraded[-1] == "ranking: 20 of 30 rows were not weighed in time"
+        assert ear.heard == ["plum"], "it is asked once, however often more is fetched"
+
+
+@pytest.mark.requirement("search-dates")
+async def test_a_ranked_recall_counts_rows_of_a_date_only_when_it_asks_for_nothing_else() -> None:
+    world = World()
+    async with searching(world) as engine:
+        await engine.remember(content="a walk", category="longterm", metadata={"date": "2025-12-30"})
+        await engine.remember(content="tea", category="longterm", metadata={"date": "2025-12-30"})
+        assert (await engine.recall(query="the walk of 30 December 2025")).total == 1
+        assert (await engine.recall(query="30 December 2025")).total == 2

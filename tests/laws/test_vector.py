@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, nan, sqrt
+from struct import pack
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from loomem.core.embedding import components_of, unit_vector
 from loomem.core.record import Memory, from_fields
 from loomem.core.vector import HASH_BYTES, Stored, content_hash, decode, encode, text_of
 
+NOT_OF_LENGTH_1 = [(0.0, 0.0), (2.0, 0.0), (inf, 0.0), (nan, 1.0), (65504.0, 65504.0), (0.9, 0.0)]
 components = st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=64).filter(
     lambda values: any(abs(v) > 1e-3 for v in values)
 )
@@ -74,6 +76,8 @@ def test_any_bytes_are_a_vector_or_corrupt(value: bytes) -> None:
         [1, "m", b"h" * HASH_BYTES, 0, b""],
         [1, "m", b"h" * HASH_BYTES, 1, b"\0\0", "more"],
         {"version": 1},
+        # Lengths of 0, 2, infinity; no number; and the longest that half floats can be.
+        *([1, "m", b"h" * HASH_BYTES, 2, pack("<2e", *values)] for values in NOT_OF_LENGTH_1),
     ],
 )
 def test_what_cannot_be_is_corrupt(wrong: object) -> None:

