@@ -298,6 +298,7 @@ class Search:
             one.score,
             zone=self.zone,
             weights=self.settings.weights,
+            supersedes=self._chains.replaced_by(one.row.place, one.row.memory),
             superseded_by=self._chains.superseded_by(one.row),
             same=same,
             explained=explained,
