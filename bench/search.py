@@ -68,6 +68,9 @@ class Known:
     async def query(self, text: str) -> Embedded:  # noqa: ARG002 - a port
         return Embedded(MODEL, next(self._vectors))
 
+    async def look(self) -> EmbeddingState:
+        return self.state()
+
     def state(self) -> EmbeddingState:
         return EmbeddingState(state=Readiness.READY, model=MODEL)
 

@@ -396,7 +396,8 @@ class Engine(FactEngine):
         )
         where = await self._stream(stream)
         question = clean_question(raw, where, search.settings, now=self._door.now, zone=self._zone)
-        await read.until(self._projection, _position(at_least), question.scopes)
+        position = None if at_least is None else parse_position("at_least", at_least)
+        await read.until(self._projection, position, question.scopes, field="at_least")
         return await search.answer(question)
 
     def counts(self) -> Health:

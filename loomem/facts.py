@@ -11,6 +11,7 @@ from loomem.core import limits as check
 from loomem.core import plan
 from loomem.core.facts import FactSettings
 from loomem.core.rating import clean_given
+from loomem.core.stats import Meaning
 from loomem.core.streams import Stream
 from loomem.fact_results import (
     Deleted,
@@ -130,14 +131,15 @@ class FactEngine:
     async def memory_status(self, *, stream: object = None) -> MemoryStatus:
         """Return how a stream stands, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
         found = await self._stream(stream)
-        search = self._search
-        trouble = None if search is None else search.lacks()
-        return await overview.status(self._door, found, None if search is None else search.embedded(), trouble)
+        return await overview.status(self._door, found, await self._meaning())
 
     async def memory_stats(self, *, stream: object = None) -> MemoryStats:
         """Return a stream in numbers, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
         found = await self._stream(stream)
-        return await overview.stats(self._door, found, None if self._search is None else self._search.embedded())
+        return await overview.stats(self._door, found, await self._meaning())
+
+    async def _meaning(self) -> Meaning | None:
+        return None if self._search is None else await self._search.meaning()
 
     async def _stream(self, word: object) -> Stream | None:
         return await stream_of(self._door, word, self._facts.namespaces)

@@ -31,6 +31,7 @@ from loomem.core.search.question import Question
 from loomem.core.search.settings import SearchSettings
 from loomem.core.search.weigh import Span, Weighing
 from loomem.core.search.when import mentioned, only_dates
+from loomem.core.stats import Meaning
 from loomem.core.times import millis
 from loomem.found import shown, within_budget
 from loomem.results import Arm, Explained, Found, FoundRow
@@ -138,25 +139,19 @@ class Search:
             position=format_position(self._projection.position_of(question.scopes)),
         )
 
-    def embedded(self) -> Callable[[Row], bool] | None:
-        """Return what says whether a row has a vector of the model in use; None when there is to be no model."""
-        state = None if self._asker is None else self._asker.state()
+    async def meaning(self) -> Meaning | None:
+        """Return how the model is now, as whoever holds it says; None when there is to be none."""
+        state = None if self._asker is None else await self._asker.look()
         if state is None or state.state is Readiness.OFF:
             return None
         held = self._vectors.status
-        model = state.model or (held[0].model if held else None)
-        if model is None:
-            return lambda _: False
-        return lambda row: self._vectors.vector(row, model) is not None
-
-    def lacks(self) -> str | None:
-        """Return why questions are not embedded, in words, if they are not."""
-        state = None if self._asker is None else self._asker.state()
-        if state is None or state.state is Readiness.OFF:
-            return None
-        if state.state is Readiness.READY:
-            return f"{self._vectors.unreadable} unreadable" if self._vectors.unreadable else None
-        return f"the model is {state.state}{f': {state.reason}' if state.reason else ''}"
+        model = state.model or (held[0].model if held else "")
+        trouble: list[str] = []
+        if state.state is not Readiness.READY:
+            trouble.append(f"the model is {state.state}{f': {state.reason}' if state.reason else ''}")
+        if self._vectors.unreadable:
+            trouble.append(f"{self._vectors.unreadable} unreadable")
+        return Meaning(state.state, lambda row: self._vectors.has(row, model), "; ".join(trouble) or None)
 
     async def rank(
         self,
@@ -303,6 +298,7 @@ class Search:
             one.score,
             zone=self.zone,
             weights=self.settings.weights,
+            supersedes=self._chains.replaced_by(one.row.place, one.row.memory),
             superseded_by=self._chains.superseded_by(one.row),
             same=same,
             explained=explained,

@@ -88,17 +88,20 @@ or outdated, update-memory or forget it instead of storing a second one."""
 
 _FULL_STORE = """\
 Store what will matter later: memory_store for what the user said about themselves, people and projects, with \
-`supersedes` when it replaces what you found; remember for the rest, with scope team for what the team should know; \
+`supersedes` when it replaces what memory_store wrote (what remember wrote keeps its place: update-memory or forget \
+it); remember for the rest, with scope team for what the team should know; \
 remember-task for the work at hand; core-memory for the few things that hold in every project."""
 
 _CORE_STORE = """\
 Store what will matter later: memory_store for what the user said about themselves, people and projects, with \
-`supersedes` when it replaces what you found; remember for the rest, with scope team for what the team should know; \
-remember-task for the work at hand. What is wrong: update-memory or forget it."""
+`supersedes` when it replaces what memory_store wrote (what remember wrote keeps its place: update-memory or forget \
+it); remember for the rest, with scope team for what the team should know; \
+remember-task for the work at hand."""
 
 _LOOMEM_STORE = """\
 Store with memory_store when the user states a fact, preference or decision that will matter later; with `supersedes` \
-when it replaces one you found."""
+when it replaces one you found. When the answer says that nothing was superseded, the older one still holds: do as it \
+says."""
 
 _WHICH = """\
 Something specific: memory_search. How a fact changed: memory_history. After using a result: memory_feedback, when it \

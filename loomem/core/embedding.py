@@ -93,6 +93,10 @@ class Asker(Protocol):
         """
         ...
 
+    async def look(self) -> EmbeddingState:
+        """Return how the model is now; asks whoever holds it, boundedly."""
+        ...
+
     def state(self) -> EmbeddingState:
         """Return how the model is, as far as this process has heard."""
         ...

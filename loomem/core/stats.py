@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
+from loomem.core.embedding import Readiness
 from loomem.core.knowledge import FactType, Knowledge, Trust
 from loomem.core.row import Row
 
@@ -23,6 +24,16 @@ class Standing(msgspec.Struct, frozen=True):
     row: Row
     superseded: bool
     embedded: bool
+
+
+class Meaning(msgspec.Struct, frozen=True):
+    """How the model is that gives meaning to rows."""
+
+    state: Readiness
+    embedded: Callable[[Row], bool]
+    """Says whether a row has a vector of it."""
+    trouble: str | None
+    """What is not as it should be, in words."""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,8 +95,19 @@ def figures(rows: Iterable[Standing], now_ms: int) -> Figures:
     )
 
 
-def embeddings(found: Figures) -> str:
-    """Return in words how far the vectors are."""
+def embeddings(found: Figures, meaning: Meaning | None) -> str:
+    """Return in words how far the vectors are, and what they lack."""
+    if meaning is None:
+        return "ready (no memories yet)" if found.live == 0 else "off (found by words alone)"
+    said = _failed(found) if meaning.state is Readiness.FAILED else _ready(found)
+    return f"{said}; {meaning.trouble}" if meaning.trouble is not None else said
+
+
+def _failed(found: Figures) -> str:
+    return f"failed (found by words alone, {found.embedded}/{found.live} indexed)"
+
+
+def _ready(found: Figures) -> str:
     if found.live == 0:
         return "ready (no memories yet)"
     if found.pending == 0:

@@ -83,6 +83,9 @@ class ModelHost:
         readiness = Readiness.FAILED if self._readiness is Readiness.READY and self._reason else self._readiness
         return EmbeddingState(state=readiness, model=self._name, reason=self._reason)
 
+    async def look(self) -> EmbeddingState:
+        return self.state()
+
     async def ready(self) -> None:
         """Return when the model is loaded, which may be never."""
         await self._ready.wait()

@@ -28,6 +28,9 @@ ASKED_LIMIT = 64
 AT_ONCE = 4
 ASK_S = 2.0
 LONGEST_ASK_S = 30.0
+LOOK_S = 0.3
+HEARD_S = 5.0
+"""How long a server takes the model for what it was; then a remembered question is asked about first."""
 CACHE_QUERIES = 512
 
 
@@ -35,6 +38,7 @@ class Question(msgspec.Struct, frozen=True):
     """What a server asks."""
 
     text: str
+    """Empty: nothing but how the model is."""
     within_s: float
     """How long the asker waits."""
 
@@ -93,6 +97,9 @@ class _Desk:
         except msgspec.MsgspecError:
             await self._reply(message.reply, Answer(self._source.state(), error="not a question this version reads"))
             return
+        if not question.text:
+            await self._reply(message.reply, Answer(self._source.state()))
+            return
         until = asyncio.get_running_loop().time() + min(question.within_s, LONGEST_ASK_S)
         try:
             self._asked.put_nowait(_Asked(question, message.reply, until))
@@ -141,7 +148,12 @@ class NodeAsker:
         self._cache = cache
         self._known: OrderedDict[tuple[str, str], Vector] = OrderedDict()
         self._model: str | None = None
-        self._state = EmbeddingState(state=Readiness.LOADING, reason="nobody was asked yet")
+        self._heard_at = -HEARD_S
+        self._state = EmbeddingState(state=Readiness.LOADING)
+
+    async def look(self) -> EmbeddingState:
+        """Return how the node says its model is; without a node, that there is none."""
+        return await self._look(self._within_s)
 
     def state(self) -> EmbeddingState:
         """Return how the model was when it was last asked."""
@@ -153,11 +165,14 @@ class NodeAsker:
         Raises: Unavailable, at once when there is no node or it has no model; Refused.
         """
         given = cut(text, self._query_chars)
+        if (self._model, given) in self._known and self._now() - self._heard_at > HEARD_S:
+            # By now it may be another model. A node that does not say so at once has not hindered an answer before.
+            await self._look(LOOK_S)
         if self._model is not None and (known := self._known.get((self._model, given))) is not None:
             self._known.move_to_end((self._model, given))
             return Embedded(self._model, known)
-        answer = await self._ask(given)
-        self._state = answer.state
+        answer = await self._ask(given, self._within_s)
+        self._hear(answer.state)
         if answer.refused is not None:
             raise Refused(answer.refused)
         if answer.model is None or answer.vector is None:
@@ -165,13 +180,26 @@ class NodeAsker:
         self._keep(answer.model, given, answer.vector)
         return Embedded(answer.model, answer.vector)
 
-    async def _ask(self, text: str) -> Answer:
+    async def _look(self, within_s: float) -> EmbeddingState:
+        with suppress(Unavailable):  # then that is how it is
+            self._hear((await self._ask("", within_s)).state)
+        return self._state
+
+    def _hear(self, state: EmbeddingState) -> None:
+        self._state, self._heard_at = state, self._now()
+        if state.state is Readiness.READY and state.model is not None:
+            self._model = state.model
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def _ask(self, text: str, within_s: float) -> Answer:
         node_id = self._node_id()
         if node_id is None:
             raise self._failed("There is no background node, which embeds queries.")
-        question = msgspec.msgpack.encode(Question(text, self._within_s))
+        question = msgspec.msgpack.encode(Question(text, within_s))
         try:
-            reply = await self._link.request(embed_subject(node_id), question, timeout_s=self._within_s)
+            reply = await self._link.request(embed_subject(node_id), question, timeout_s=within_s)
             return msgspec.msgpack.decode(reply.data, type=Answer)
         except NobodyThere as error:
             raise self._failed("The background node does not embed queries (yet).") from error
@@ -181,6 +209,7 @@ class NodeAsker:
             raise self._failed("The background node answers what this version cannot read.") from error
 
     def _failed(self, reason: str) -> Unavailable:
+        self._heard_at = self._now()
         self._state = EmbeddingState(state=Readiness.FAILED, model=self._model, reason=reason)
         return Unavailable(reason)
 

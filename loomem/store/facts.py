@@ -154,6 +154,23 @@ def _blocked(old: Row, ident: str, known: Knowledge) -> Notice:
     )
     return Notice(
         type="trust_guard_blocked",
-        description=f"{old.id} is trusted further ({trust or 'a1'}) than this fact ({known.trust}): it keeps its place, "
-        "and both stand side by side",
+        description=f"nothing was superseded: {old.id} {_further(trust)} trusted further than this fact ({known.trust}), so it "
+        f"keeps its place and both stand side by side. {_way_out(old, ident)}",
+    )
+
+
+def _further(trust: str | None) -> str:
+    return (
+        "carries no trust, as all that remember writes, which counts as a1, and so is"
+        if trust is None
+        else f"({trust}) is"
+    )
+
+
+def _way_out(old: Row, ident: str) -> str:
+    if not old.place.mine:
+        return f"Only {old.memory.agent_id} may change or delete it."
+    return (
+        f"If the user confirms that it is outdated, delete it (memory_delete or forget), or delete {ident} and change "
+        "the older one with update-memory."
     )

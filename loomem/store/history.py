@@ -42,7 +42,7 @@ async def history(door: Door, ident: str, limit: int, stream: Stream | None) -> 
 def _versions(door: Door, row: Row) -> list[Version]:
     chains, now_ms = door.projection.records.chains, door.now_ms
     return [
-        _version(member, chains.successor(member))
+        _version(member, chains.successor(member), chains.replaced_by(member.place, member.memory))
         for member in chains.chain(row.place, row.id)
         if member.visible and not _expired(member, now_ms)
     ]
@@ -53,7 +53,7 @@ def _expired(member: Member, now_ms: int) -> bool:
     return expires is not None and expires < now_ms
 
 
-def _version(member: Member, successor: str | None) -> Version:
+def _version(member: Member, successor: str | None, replaced: list[str]) -> Version:
     memory = member.memory
     known = memory.knowledge
     return Version(
@@ -63,7 +63,7 @@ def _version(member: Member, successor: str | None) -> Version:
         date=text_of(since(memory))[:10],
         current=successor is None,
         superseded_by=successor,
-        supersedes=list(known.supersedes) or None if known is not None else None,
+        supersedes=replaced or None,
         trust=None if known is None else known.trust,
         source_id=None if known is None else known.source_id,
         stream=word_of(member.place),

@@ -5,13 +5,12 @@ From the views alone, and never a word of content. Deliberately absent: how the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 from identity.errors import Unavailable
 from loomem.core.plan import text_of
-from loomem.core.row import Row
-from loomem.core.stats import Figures, Standing, embeddings, figures
+from loomem.core.stats import Figures, Meaning, Standing, embeddings, figures
 from loomem.core.streams import ALIASES, USER_DEFAULT, Stream, is_stream_id
 from loomem.fact_results import MemoryStats, MemoryStatus, Namespace, Namespaces
 from loomem.store.streams import existing
@@ -22,9 +21,6 @@ EVERYTHING = "all you may see"
 NOT_COUNTED = "n/a"
 
 _TYPES = {"__project__": "project", "__public__": "organization_shared"}
-
-Embedded = Callable[[Row], bool]
-"""Says whether a row has a vector of the model in use."""
 
 
 async def namespaces(door: Door, configured: Mapping[str, str]) -> Namespaces:
@@ -48,34 +44,28 @@ async def namespaces(door: Door, configured: Mapping[str, str]) -> Namespaces:
     return Namespaces(namespaces={row.alias: row.stream_id for row in rows}, details=rows)
 
 
-async def status(door: Door, stream: Stream | None, embedded: Embedded | None, trouble: str | None) -> MemoryStatus:
-    """Return how the memory stands; `trouble` says what embedding lacks, if it lacks something.
-
-    Raises: Unavailable.
-    """
+async def status(door: Door, stream: Stream | None, meaning: Meaning | None) -> MemoryStatus:
+    """Return how the memory stands. Raises: Unavailable."""
     await door.projection.settle()
     with suppress(Unavailable):
         await door.projection.sync()  # a view that only had not begun to follow is not behind
-    found = _figures(door, stream, embedded)
+    found = _figures(door, stream, meaning)
     view = door.projection.status
-    vectors = embeddings(found) if embedded is not None or found.live == 0 else "off (found by words alone)"
-    if trouble is not None and embedded is not None:
-        vectors += f"; {trouble}"
     return MemoryStatus(
         status="ok" if view.state is ViewState.READY else f"degraded (the views are {view.state})",
         stream=EVERYTHING if stream is None else stream.word,
         memories=found.live,
         embedded=found.embedded,
         pending=found.pending,
-        embeddings=vectors,
+        embeddings=embeddings(found, meaning),
         undecodable=view.corrupt,
     )
 
 
-async def stats(door: Door, stream: Stream | None, embedded: Embedded | None) -> MemoryStats:
+async def stats(door: Door, stream: Stream | None, meaning: Meaning | None) -> MemoryStats:
     """Return the memory in numbers. Raises: Unavailable."""
     await door.projection.settle()
-    found = _figures(door, stream, embedded)
+    found = _figures(door, stream, meaning)
     records = door.projection.records
     gone = [row for row in records.deleted_rows() if stream is None or stream.holds(row.place)]
     oldest, newest = (None if at is None else text_of(at) for at in (found.oldest_ms, found.newest_ms))
@@ -93,8 +83,8 @@ async def stats(door: Door, stream: Stream | None, embedded: Embedded | None) ->
             "last_search": None,
         },
         retrieval={
-            "embedded": found.embedded if embedded is not None else None,
-            "pending": found.pending if embedded is not None else None,
+            "embedded": found.embedded if meaning is not None else None,
+            "pending": found.pending if meaning is not None else None,
             "bm25_indexed": found.live + found.superseded,
             "undecodable": len(records.corrupt()),
         },
@@ -108,10 +98,10 @@ async def stats(door: Door, stream: Stream | None, embedded: Embedded | None) ->
     )
 
 
-def _figures(door: Door, stream: Stream | None, embedded: Embedded | None) -> Figures:
+def _figures(door: Door, stream: Stream | None, meaning: Meaning | None) -> Figures:
     records = door.projection.records
     rows = (row for row in records.rows() if stream is None or stream.holds(row.place))
     standing = (
-        Standing(row, records.chains.is_superseded(row), embedded is not None and embedded(row)) for row in rows
+        Standing(row, records.chains.is_superseded(row), meaning is not None and meaning.embedded(row)) for row in rows
     )
     return figures(standing, door.now_ms)

@@ -162,10 +162,12 @@ def health(door: Door) -> Health:
     )
 
 
-async def until(projection: Projection, at_least: Position | None, scopes: Sequence[Scope]) -> None:
-    """Wait for one's own writes, and for what the caller has heard of from others."""
+async def until(
+    projection: Projection, at_least: Position | None, scopes: Sequence[Scope], *, field: str = "atLeast"
+) -> None:
+    """Wait for one's own writes, and for what the caller has heard of from others; errors call the argument `field`."""
     if at_least is not None:
-        await projection.wait(at_least)
+        await projection.wait(at_least, field=field)
     await projection.settle(scopes)
 
 

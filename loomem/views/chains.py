@@ -120,6 +120,16 @@ class Chains:
         successor = self._successor(row.place, row.memory) if self._by else None
         return None if successor is None else successor.id
 
+    def replaced_by(self, place: Place, memory: Memory) -> list[str]:
+        """Return the ids of those whose place a memory took; a claim that does not count is none."""
+        known = memory.knowledge
+        group = group_of(place)
+        return [
+            ident
+            for ident in (() if known is None else known.supersedes)
+            if any(_counts(memory, old.memory) for old in self._held(group, ident))
+        ]
+
     def would_come_back(self, row: Row) -> bool:
         """Say whether a row is superseded by nothing but memories that are deleted: alone elsewhere, it would be back."""
         successors = list(self._successors(row.place, row.memory)) if self._by else []

@@ -179,6 +179,10 @@ class Vectors:
             return None
         return f"{rows - counted} of {rows} memories have no vector yet"
 
+    def has(self, row: Row, model: str) -> bool:
+        """Say whether a row has a vector of a model that was made of its text."""
+        return any(held.name == model and held.matrix.number(slot) == row.number for held, slot in self._slots(row))
+
     def vector(self, row: Row, model: str) -> bytes | None:
         """Return a row's vector of a model, if it has one that was made of its text."""
         return next(

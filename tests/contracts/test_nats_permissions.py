@@ -238,6 +238,9 @@ async def test_an_agent_asks_for_vectors_and_hears_no_query_of_others(
         async def query(self, text: str) -> Embedded:
             return Embedded("model", text.encode())
 
+        async def look(self) -> EmbeddingState:
+            return self.state()
+
         def state(self) -> EmbeddingState:
             return EmbeddingState(state=Readiness.READY, model="model")
 

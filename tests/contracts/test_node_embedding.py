@@ -96,6 +96,37 @@ async def test_a_query_of_a_new_model_makes_the_old_answers_useless(nats_account
             assert (await asker.query("first")).model == "other"
 
 
+@pytest.mark.requirement("embed-look")
+async def test_a_remembered_question_notices_that_the_model_is_another(
+    nats_account: NatsAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "HEARD_S", 0.0)
+    async with world(nats_account.url) as here, linked(nats_account.url) as link:
+        asker = here.asker()
+        assert (await asker.query("first")).model == "words"
+        later = ModelHost(remote(here.api.url, "other"))
+        async with later.running(), answering(link, "node2", later):
+            await later.ready()
+            here.node = "node2"
+            assert (await asker.query("first")).model == "other"
+        # Nor does a node that is gone take away what is remembered.
+        assert (await asker.query("first")).model == "other"
+
+
+@pytest.mark.requirement("embed-look")
+async def test_how_the_model_is_can_be_asked_before_any_question(nats_account: NatsAccount) -> None:
+    async with world(nats_account.url) as here:
+        here.api.gate.clear()  # it costs the model nothing
+        requests = here.api.requests
+        assert await here.asker().look() == here.host.state()
+        assert (here.host.state().state, here.api.requests) == (Readiness.READY, requests)
+        here.node = "nobody"
+        gone = await here.asker().look()
+        assert (gone.state, gone.reason) == (Readiness.FAILED, "The background node does not embed queries (yet).")
+    async with world(nats_account.url, EmbedSettings(adapter=Adapter.NONE)) as here:
+        assert (await here.asker().look()).state is Readiness.OFF
+
+
 async def test_long_queries_are_cut(nats_account: NatsAccount) -> None:
     async with world(nats_account.url) as here:
         await here.asker().query("word " * 1_000)

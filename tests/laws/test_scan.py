@@ -362,4 +362,4 @@ def test_no_input_makes_it_slow(unit: str, head: str) -> None:
     text = head + unit * (100_000 // len(unit))
     began = time.process_time()
     apply_policy(ScanPolicy.REDACT, text, None)
-    assert time.process_time() - began < 1.5
+    assert time.process_time() - began < 4

@@ -54,6 +54,9 @@ class Listener:
             await asyncio.Event().wait()
         return Embedded(self.model, meaning(text))
 
+    async def look(self) -> EmbeddingState:
+        return self.state()
+
     def state(self) -> EmbeddingState:
         return EmbeddingState(state=Readiness.READY, model=self.model)
 

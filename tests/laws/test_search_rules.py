@@ -327,6 +327,13 @@ def test_tiers_and_core_memories() -> None:
     assert factors(row(age_days=10, category=Category.CORE)) == {}
 
 
+@pytest.mark.requirement("search-25.tier")
+@pytest.mark.parametrize("tier", ["core", "pinned", "ephemeral"])
+def test_what_others_marked_weighs_nothing(tier: str) -> None:
+    theirs = msgspec.structs.replace(row(metadata={"tier": tier}), place=msgspec.structs.replace(PLACE, mine=False))
+    assert factors(theirs) == {}
+
+
 def test_what_is_known_of_a_fact_weighs() -> None:
     weights = Weights(user_state=1.4, assistant_state=0.7, preference=1.2, importance=0.5)
     settings = msgspec.structs.replace(SETTINGS, weights=weights)
@@ -492,6 +499,7 @@ def test_a_row_is_shown_with_where_it_comes_from() -> None:
         0.5,
         zone=timezone(timedelta(hours=14)),
         weights=SETTINGS.weights,
+        supersedes=[],
         superseded_by=None,
         same=[],
         explained=None,

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from identity.keys import Root
 from identity.visibility import Scope
+from loomem.core.embedding import Readiness
 from loomem.core.knowledge import FactType, Knowledge
 from loomem.core.plan import text_of
 from loomem.core.record import Category, Memory
 from loomem.core.row import Place, Row, row_of
-from loomem.core.stats import DAY_MS, Figures, Standing, embeddings, figures
+from loomem.core.stats import DAY_MS, Figures, Meaning, Standing, embeddings, figures
 
 NOW = 1_000 * DAY_MS
 PLACE = Place(bucket="b", root=Root.PERSONAL, owner="user", scope=Scope.PERSONAL, fetch=0, mine=True)
@@ -85,4 +86,13 @@ def test_what_is_dated_in_the_future_is_no_activity() -> None:
 def test_how_far_the_vectors_are(live: int, embedded: int, words: str) -> None:
     found = msgspec.structs.replace(figures([], NOW), live=live, embedded=embedded)
     assert isinstance(found, Figures)
-    assert embeddings(found) == words
+    assert embeddings(found, Meaning(Readiness.READY, lambda _: True, None)) == words
+    reason = "the model is loading"
+    assert embeddings(found, Meaning(Readiness.LOADING, lambda _: True, reason)) == f"{words}; {reason}"
+
+
+def test_where_there_is_no_model_nothing_warms_up() -> None:
+    found = msgspec.structs.replace(figures([], NOW), live=3, embedded=0)
+    assert embeddings(found, None) == "off (found by words alone)"
+    failed = Meaning(Readiness.FAILED, lambda _: False, "the model is failed: no wheel")
+    assert embeddings(found, failed) == "failed (found by words alone, 0/3 indexed); the model is failed: no wheel"

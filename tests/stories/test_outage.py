@@ -100,7 +100,7 @@ async def test_an_outage_before_the_start_hides_no_tool_and_ends_by_itself(
     broker.stop()
     async with outlook(tmp_path, broker.port) as here:
         server = await here.server()
-        assert len(await server.tools()) == 16
+        assert len(await server.tools()) == 24
         await degraded(server)
         await refused(server)
         await asyncio.to_thread(broker.restart)

@@ -43,7 +43,7 @@ def test_the_tools_are_listed_before_anything_is_reached(tmp_path: Path, silent:
     log = {"LOG_LEVEL": "DEBUG", "NATS_URL": silent, "PATTERN_NODE": "off"}
     with served(tmp_path, log) as server:
         tools = server.handshake().ask("tools/list")["tools"]
-    assert len(tools) == 16
+    assert len(tools) == 24
     assert "event=connected" not in server.stderr()
     assert not (tmp_path / "memory").exists()
 
@@ -63,7 +63,7 @@ def test_an_unreachable_broker_fails_calls_in_time_and_health_says_so(deaf: Serv
     assert "NATS_URL" in answer["content"][0]["text"]
     assert (health["status"], health["storage"]["connected"]) == ("degraded", False)
     assert health["reasons"]
-    assert len(deaf.ask("tools/list")["tools"]) == 16
+    assert len(deaf.ask("tools/list")["tools"]) == 24
     assert "hunter2" not in b"".join(deaf.lines).decode() + deaf.stderr()
 
 

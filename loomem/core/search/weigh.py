@@ -65,7 +65,7 @@ class Weighing:
         if memory.metadata is None:
             product = self._age(row, "", strength)
         else:
-            tier = tier_of(memory)
+            tier = tier_of(row)
             product = self._age(row, tier, strength) * TIERS.get(tier, 1.0)
         said = (known.trust, known.role, known.level, known.importance, known.fact_type, known.author)
         factor = self._known.get(said)
@@ -80,7 +80,7 @@ class Weighing:
 
     def factors(self, row: Row, strength: float) -> list[Factor]:
         """Return the factors of a row's weight that are not 1."""
-        tier = tier_of(row.memory)
+        tier = tier_of(row)
         found = [
             Factor("age", self._age(row, tier, strength)),
             Factor("tier", TIERS.get(tier, 1.0)),
@@ -161,9 +161,12 @@ def dates_of(memory: Memory) -> list[int]:
     return [date for text in said if text and (date := stored_millis(text[:10])) is not None]
 
 
-def tier_of(memory: Memory) -> str:
-    """Return what the owner of a memory marked it as; empty when nothing."""
-    tier = (memory.metadata or {}).get("tier")
+def tier_of(row: Row) -> str:
+    """Return what the owner of a memory marked it as; empty when nothing.
+
+    What others marked lifts theirs over the reader's own for nobody: it counts where the reader may change the memory.
+    """
+    tier = (row.memory.metadata or {}).get("tier") if row.place.mine else None
     return tier if isinstance(tier, str) else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from identity.ports import Progress
 from loomem.fact_results import History, Version
 from pattern.server.tool import Arguments, Backend, Shape, Tool
-from pattern.tools.memory.words import CHUNK, STREAM
+from pattern.tools.memory.words import CHUNK, STREAM, one_line
 
 
 async def _history(backend: Backend, given: Arguments, _progress: Progress) -> History:
@@ -24,7 +24,7 @@ def _told(found: History) -> str:
 
 def _line(version: Version) -> str:
     state = "CURRENT" if version.current else "superseded"
-    return f'v{version.version} ({version.date}): "{version.content}" ← {state}\n  id: {version.memory_id}'
+    return f'v{version.version} ({version.date}): "{one_line(version.content)}" ← {state}\n  id: {version.memory_id}'
 
 
 HISTORY = Tool(

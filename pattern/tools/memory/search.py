@@ -8,7 +8,7 @@ from identity.ports import Progress
 from loomem.core.search.settings import SearchSettings
 from loomem.results import Found, FoundRow
 from pattern.server.tool import Arguments, Backend, Shape, Tool
-from pattern.tools.memory.words import STREAM
+from pattern.tools.memory.words import STREAM, one_line
 from pattern.tools.pattern.words import SCOPES, flag, many
 
 NOTHING = "No relevant memories found."
@@ -39,7 +39,8 @@ def told(found: Found) -> str:
     if not found.rows:
         return "\n".join([NOTHING, *missing])
     head = [f"Found {len(found.rows)} relevant memories:", *([ENUMERATE] if found.counting else []), *missing]
-    rows = [f"{at}. {' '.join(_words(row, evidence=found.evidence))}" for at, row in enumerate(found.rows, 1)]
+    # One line each, so that no text can pass for a row of its own.
+    rows = [one_line(f"{at}. {' '.join(_words(row, evidence=found.evidence))}") for at, row in enumerate(found.rows, 1)]
     return "\n".join([*head, "", *rows, "", ADVICE])
 
 
@@ -47,7 +48,7 @@ def _words(row: FoundRow, *, evidence: bool) -> Iterator[str]:
     dates = (("event", row.event), ("observed", row.observed), ("recorded", row.recorded))
     yield from (f"[{name}:{date}]" for name, date in dates if date is not None)
     yield f"[trust:{row.trust} ×{row.weight:.2f}]"
-    yield " ".join(row.content.split())  # one line, so that no text can pass for a row of its own
+    yield row.content
     if row.supersedes:
         yield "[UPDATED — supersedes older version]"
     if row.superseded_by is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from identity.ports import Progress
 from loomem.fact_results import Stored
 from pattern.server.tool import Arguments, Backend, Shape, Tool
-from pattern.tools.memory.words import STREAM
+from pattern.tools.memory.words import STREAM, one_line
 
 
 async def _store(backend: Backend, given: Arguments, _progress: Progress) -> Stored:
@@ -23,7 +23,7 @@ async def _store(backend: Backend, given: Arguments, _progress: Progress) -> Sto
 
 def _told(stored: Stored) -> str:
     instead = f", supersedes: {', '.join(stored.supersedes)}" if stored.supersedes else ""
-    lines = [f'Stored: "{stored.content}..." (id: {stored.memory_id}{instead})']
+    lines = [f'Stored: "{one_line(stored.content)}..." (id: {stored.memory_id}{instead})']
     # What was redacted shows in the echo.
     lines += [f"Warning: {notice.description}" for notice in stored.warnings or () if notice.type != "redacted"]
     return "\n".join(lines)
@@ -61,7 +61,11 @@ STORE = Tool(
                 required=("subject", "relation", "object"),
             ),
         ),
-        "supersedes": Shape(type="string", about="Id of the memory that this one replaces."),
+        "supersedes": Shape(
+            type="string",
+            about="Id of the memory that this one replaces. One that is trusted further keeps its place, as does what "
+            "remember wrote: update-memory or forget that.",
+        ),
         "stream": STREAM,
     },
     required=("content",),

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from pattern.server.tool import Shape
+
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def one_line(text: str) -> str:
+    """Return a stored text on one line and without control characters, so that it cannot pass for a line of the answer."""
+    return " ".join(_CONTROLS.sub(" ", text).split())
+
 
 STREAM = Shape(
     type="string",
