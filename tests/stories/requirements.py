@@ -499,6 +499,7 @@ KNOWLEDGE: Final = _read(
     """
 know-4.words: A stream is named by its id, an alias of the settings or a built-in word; each word names one.
 know-4.errors: A word that no stream can have is invalid; an unknown stream and another's are refused in the same words, by every tool.
+know-4.ids: An id of a stream is 1 to 128 letters, digits and _ . @ -, and each is one stream however its key spells it.
 know-4.default: The empty word is the default stream, the personal space.
 know-5.kinds: The kind of a fact is read from whole words in English, Polish and German, the first kind in their order.
 know-5.trust: A source gives a2 at most, unless the settings believe callers; sources of the web give b, unknown ones a2.
