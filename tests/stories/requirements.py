@@ -535,6 +535,7 @@ know-42.sums: Usefulness adds u/4 good and the rest bad, harm adds four bad, ove
 know-42.bounded: Ratings move a score by a quarter at most, fade over months, and harm halves it.
 know-42.ranking: What is rated harmful ranks below its equal for everybody who sees the rating, until it is withdrawn.
 know-42.place: Each rater writes under its own prefix, no record changes, and the justification is cleaned.
+know-42.owner: A rating counts for the memory that was rated, and for nobody else's of the same id.
 know-42.again: A rating in the same trajectory replaces the one before it.
 know-42.gone: Ratings go with what they rate, and with nothing else.
 know-44.stats: Stats count live, deleted and superseded, kinds and trust, and hold no word of content.
