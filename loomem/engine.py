@@ -46,6 +46,7 @@ from loomem.search import Search
 from loomem.store import bulk, intake, lifecycle, read, transfer
 from loomem.store.files import Files
 from loomem.store.migrate import migrate
+from loomem.store.pages import Pages
 from loomem.store.write import Door
 from loomem.views.projection import Projection
 
@@ -74,6 +75,7 @@ class Engine(FactEngine):
         self._projection = projection
         self._zone = zone
         self._files = files
+        self._pages = Pages()
         super().__init__(Door(caller, buckets, projection, limits, clock, ids, scan), facts or FactSettings(), search)
 
     # --- remembering ---
@@ -356,7 +358,9 @@ class Engine(FactEngine):
         asked = clean_query(raw, self.limits, self._zone)
         page = clean_page(limit, cursor, asked, self.limits)
         if asked.query:
-            return await read.recall_ranked(self._door, self._searching(), asked, page, _position(at_least))
+            return await read.recall_ranked(
+                self._door, self._searching(), self._pages, asked, page, _position(at_least)
+            )
         return await read.recall(self._door, asked, page, _position(at_least))
 
     async def search(

@@ -16,13 +16,14 @@ from loomem.core.record import Category, to_fields
 from loomem.core.row import Row
 from loomem.results import CoreCounts, Counts, Fetched, Health, Recalled, ScopeCounts, ViewHealth
 from loomem.search import Search
+from loomem.store.pages import Pages, Placed, begin_of
 from loomem.store.write import Door
 from loomem.views.chains import Chains
 from loomem.views.projection import Projection
 
 _CORRUPT_SAMPLES = 5
-RANKED = 200
-"""Rows that a ranked answer looks for at least, so that its total does not grow from page to page."""
+RANKED = 500
+"""Rows that a ranked answer looks for, whatever its page; each arm is asked for thrice as many, and the total is of those."""
 
 
 async def fetch(door: Door, ident: str, at_least: Position | None) -> Fetched:
@@ -57,13 +58,17 @@ async def recall(door: Door, query: Query, page: Page, at_least: Position | None
     return _recalled(door, query, answer, _grouped(answer, chains), after)
 
 
-async def recall_ranked(door: Door, search: Search, query: Query, page: Page, at_least: Position | None) -> Recalled:
+async def recall_ranked(
+    door: Door, search: Search, pages: Pages, query: Query, page: Page, at_least: Position | None
+) -> Recalled:
     """Return a page of what a text finds among the rows that pass the other filters, the best first.
 
+    The pages that follow are of the same ranking, and tell the same total, as long as it is kept.
     Raises: InvalidInput (a position elsewhere), Unavailable.
     """
     await until(door.projection, at_least, ALL_SCOPES if query.related_to else query.scopes)
     records = door.projection.records
+
     passing: list[Answer] = []
     numbers: set[int] = set()
 
@@ -79,25 +84,41 @@ async def recall_ranked(door: Door, search: Search, query: Query, page: Page, at
         filtered()
         return lambda row: row.number in numbers
 
-    begin = page.after or 0
-    ranking = await search.rank(
-        query.query,
-        lambda place: place.stream is None and place.scope in query.scopes,
-        admitting,
-        max(RANKED, begin + page.limit),
-        dated=False,
-    )
-    here = ranking.rows[begin : begin + page.limit]
+    def row_of(placed: Placed) -> Row | None:
+        """Return the row as it is now, if it still passes."""
+        row = records.row(placed.number)
+        if row is None:
+            changed = (row for row in filtered().rows if row.id == placed.ident and row.place == placed.place)
+            row = next(changed, None)
+        return row if row is not None and row.number in numbers else None
+
+    kept = None if page.after is None else pages.find(query, page.after)
+    if kept is None:
+        ranking = await search.rank(
+            query.query,
+            lambda place: place.stream is None and place.scope in query.scopes,
+            admitting,
+            RANKED,
+            dated=False,
+        )
+        kept = pages.keep(query, ranking)
+    filtered()
+    at, here = 0 if page.after is None else begin_of(page.after), list[tuple[Row, float]]()
+    while at < len(kept.rows) and len(here) < page.limit:
+        placed = kept.rows[at]
+        if (row := row_of(placed)) is not None:
+            here.append((row, placed.score))
+        at += 1
     answer = Answer(
-        rows=[one.row for one in here],
-        total=len(ranking.rows),
+        rows=[row for row, _ in here],
+        total=len(kept.rows),
         expired=filtered().expired,
         distances=filtered().distances,
-        more=len(ranking.rows) > begin + page.limit,
+        more=at < len(kept.rows),
     )
-    groups = _grouped(answer, records.chains, {one.row.number: one.score for one in here})
-    recalled = _recalled(door, query, answer, groups, begin + page.limit)
-    return msgspec.structs.replace(recalled, degraded=ranking.degraded or None)
+    groups = _grouped(answer, records.chains, {row.number: score for row, score in here})
+    recalled = _recalled(door, query, answer, groups, kept.after(at))
+    return msgspec.structs.replace(recalled, degraded=kept.degraded or None)
 
 
 def _recalled(

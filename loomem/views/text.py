@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from types import TracebackType
@@ -41,6 +42,7 @@ LANGUAGES_LIMIT = 6
 LANGUAGE_SHARE = 0.05
 """Of the texts, that a language must have for that: a language guessed by mistake brings stems that mean other words."""
 
+_WORD = re.compile(r"\w+")
 _WORDS, _STEMS, _PLACE, _IDENT = "words", "stems", "place", "ident"
 
 
@@ -61,6 +63,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Changes that are not searchable yet."""
     commit_ms: float
     """The last commit."""
+    stumbled: int
+    """Texts that could not be taken apart, and are found by their plain words alone."""
 
 
 Source = tuple[str, int]
@@ -79,6 +83,14 @@ class Analysed(Protocol):
         ...
 
 
+class Reader(Protocol):
+    """Takes documents apart."""
+
+    def document(self, text: str) -> Terms:
+        """Return the terms of a text."""
+        ...
+
+
 class _Text(msgspec.Struct, frozen=True):
     place: str
     text: str
@@ -94,6 +106,7 @@ class Text:
         pause_s: float = PAUSE_S,
         after: Callable[[], Awaitable[None]] | None = None,
         analysed: Analysed | None = None,
+        reading: Reader | None = None,
     ) -> None:
         """Begin to index when `after` returns; what is put until then waits. `analysed` spares taking known texts apart."""
         self._analysed = analysed
@@ -104,8 +117,10 @@ class Text:
         self._index.register_tokenizer("spaces", tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
         self._writer = self._index.writer(heap_size=HEAP_BYTES, num_threads=1)
         self._searcher = self._index.searcher()
-        self._reading = Analyser()
+        self._reading = reading or Analyser()
         """Of documents, in the thread that commits."""
+        self._stumbled: set[int] = set()
+        """Texts that it could not take apart."""
         self._asking = Analyser()
         self._pending: dict[int, _Text | None] = {}
         """What is to be done for each number, the last one only; None removes."""
@@ -224,6 +239,7 @@ class Text:
             segments=self._searcher.num_segments,
             pending=len(self._pending),
             commit_ms=round(self._commit_s * 1e3, 1),
+            stumbled=len(self._stumbled),
         )
 
     # --- within: questions ---
@@ -311,12 +327,16 @@ class Text:
         learnt: dict[Source, Terms] = {}
         for ident, text in changes:
             self._writer.delete_documents_by_term(_IDENT, ident)
+            self._stumbled.discard(ident)
             if text is not None:
                 terms = None if text.source is None else known.get(text.source)
-                if terms is None:
-                    terms = self._reading.document(text.text)
-                    if text.source is not None:
-                        learnt[text.source] = terms
+                if (
+                    terms is None
+                    and (terms := self._taken_apart(ident, text.text)) is not None
+                    and text.source is not None
+                ):
+                    learnt[text.source] = terms
+                terms = terms or _plainly(text.text)
                 self._writer.add_document(_document(ident, text.place, terms))
                 for language in terms.languages:
                     counts[language] = counts.get(language, 0) + 1
@@ -328,6 +348,15 @@ class Text:
         if self._analysed is not None and learnt:
             self._analysed.learn(learnt)
         self._commit_s = time.perf_counter() - began
+
+    def _taken_apart(self, ident: int, text: str) -> Terms | None:
+        """Return the terms of a text; None when they cannot be had: one text must not end the words of all others."""
+        try:
+            return self._reading.document(text)
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            log.error("event=text_not_analysed number=%d error=%s", ident, type(error).__name__)
+            self._stumbled.add(ident)
+            return None
 
     def _known(self, changes: Sequence[tuple[int, _Text | None]]) -> Mapping[Source, Terms]:
         """Return what is known of many texts; a few are taken apart sooner than asked for."""
@@ -346,6 +375,12 @@ def _passes(question: TextQuery, words: str) -> bool:
         return f" {' '.join(part)} " in words
 
     return all(map(stands, question.phrases)) and not any(map(stands, question.excluded))
+
+
+def _plainly(text: str) -> Terms:
+    """Return the words of a text as they stand between signs, for one that the analyser stumbles over."""
+    words = " ".join(_WORD.findall(text.encode("utf-8", "replace").decode().casefold()))
+    return Terms(words, words, ())
 
 
 def _schema() -> tantivy.Schema:

@@ -123,7 +123,7 @@ async def test_both_arms_find_and_each_alone_does() -> None:
 @pytest.mark.requirement("lesson-3.10")
 async def test_at_the_deadline_what_is_there_is_the_answer() -> None:
     world, ear = World(), Listener()
-    async with searching(world, ear, SearchSettings(deadline_ms=100)) as engine:
+    async with searching(world, ear, SearchSettings(deadline_ms=500)) as engine:
         await store(world, engine, "we bought a drum")
         ear.slow = True
         async with asyncio.timeout(2):
@@ -374,9 +374,13 @@ async def test_every_row_says_which_arms_brought_it() -> None:
 async def test_after_the_deadline_more_is_not_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("loomem.search.SLICE", 10)
     world, ear = World(), Listener()
-    async with searching(world, ear, SearchSettings(deadline_ms=50)) as engine:
+    async with searching(world, ear, SearchSettings(deadline_ms=300)) as engine:
         for number in range(30):
             await engine.remember(content=f"plum {number}", category="longterm")
+        async with asyncio.timeout(5):
+            while len(await found(engine, "plum", top_k=20)) < 20:
+                pass
+        ear.heard.clear()
         ear.slow = True
         answer = await engine.search(query="plum", top_k=5)
         assert len(answer.rows) == 5
@@ -392,3 +396,64 @@ async def test_a_ranked_recall_counts_rows_of_a_date_only_when_it_asks_for_nothi
         await engine.remember(content="tea", category="longterm", metadata={"date": "2025-12-30"})
         assert (await engine.recall(query="the walk of 30 December 2025")).total == 1
         assert (await engine.recall(query="30 December 2025")).total == 2
+
+
+async def pages(world: World, engine: Engine, **asked: Any) -> tuple[list[str], set[int], list[Any]]:
+    """Return the contents of all pages of a ranked recall in their order, the totals told, and what each page lacked."""
+    seen: list[str] = []
+    totals: set[int] = set()
+    lacking: list[Any] = []
+    cursor = None
+    while True:
+        page = await engine.recall(**asked, cursor=cursor)
+        seen += [record["content"] for record in page.private]
+        totals.add(page.total)
+        lacking.append(page.degraded)
+        if not page.has_more:
+            return seen, totals, lacking
+        cursor = page.cursor
+        world.clock.move(days=1)  # what fades faster falls behind
+
+
+@pytest.mark.requirement("search-recall")
+async def test_the_pages_of_a_ranked_recall_hold_each_row_once() -> None:
+    world, ear = World(), Listener()
+    async with searching(world, ear, SearchSettings(deadline_ms=5_000)) as engine:
+        for number in range(700):
+            level = {"priority": 1 + number % 3, "tier": "ephemeral" if number % 7 == 0 else "plain"}
+            await engine.remember(content=f"plum {'plum ' * (number % 9)}{number}", category="longterm", metadata=level)
+            world.clock.move(seconds=600)
+        seen, totals, _ = await pages(world, engine, query="plum", limit=100)
+        assert (len(seen), len(set(seen)), totals) == (700, 700, {700})
+
+
+@pytest.mark.requirement("search-recall")
+async def test_later_pages_are_of_the_ranking_of_the_first_even_when_the_meaning_comes_or_goes() -> None:
+    world, ear = World(), Listener()
+    async with searching(world, ear, SearchSettings(deadline_ms=5_000)) as engine:
+        await store(world, engine, *(f"drum {number}" for number in range(6)), *(f"percussion {n}" for n in range(6)))
+        ear.failure = Unavailable("Nobody embeds.")
+        first = await engine.recall(query="drum", limit=4)
+        ear.failure = None
+        second = await engine.recall(query="drum", limit=4, cursor=first.cursor)
+        assert (first.total, second.total, second.has_more) == (6, 6, False)
+        assert second.degraded == first.degraded == ["meaning: Nobody embeds"]
+        whole = await engine.recall(query="drum", limit=4)
+        assert (whole.total, whole.degraded) == (12, None)
+        ear.failure = Unavailable("Nobody embeds.")
+        rest = await engine.recall(query="drum", limit=20, cursor=whole.cursor)
+        assert (rest.total, len(rest.private), rest.degraded) == (12, 8, None)
+        # What is changed or gone meanwhile shifts nothing.
+        changed, gone = rest.private[0], rest.private[1]
+        await engine.update(memory_id=changed["id"], expected_revision=changed["revision"], content="a snare")
+        await engine.forget(memory_id=gone["id"])
+        again = await engine.recall(query="drum", limit=20, cursor=whole.cursor)
+        assert [record["id"] for record in again.private] == [
+            record["id"] for record in rest.private if record["id"] != gone["id"]
+        ]
+        assert again.private[0]["content"] == "a snare"
+        # Another process, or one that has forgotten, makes it anew.
+        ear.failure = None
+        async with searching(world, ear) as other:
+            page = await other.recall(query="drum", limit=20, cursor=whole.cursor)
+            assert len(page.private) == 6, "the changed one is not found any more"

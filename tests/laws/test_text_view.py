@@ -12,7 +12,7 @@ import pytest_asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loomem.core.analyse import Analyser
+from loomem.core.analyse import Analyser, Terms
 from loomem.views.text import Text
 from tests.laws.test_analyse import ANY_TEXT, WORDS
 
@@ -266,3 +266,29 @@ async def test_stems_are_asked_in_the_languages_of_the_texts(text: Text) -> None
     await text.wait()
     assert text.languages[0] == "pl"
     assert found(text, "fakturami", limit=1) == [7], "one word without a sign of its language"
+
+
+class Stumbling(Analyser):
+    """An analyser with a fault: a text with one word ends it."""
+
+    def document(self, text: str) -> Terms:
+        if "banana" in text:
+            raise ValueError(text)
+        return super().document(text)
+
+
+@pytest.mark.requirement("search-stumble")
+async def test_a_text_that_cannot_be_taken_apart_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    async with asyncio.timeout(30), Text(reading=Stumbling()) as view:
+        view.put(1, "a", "the first cherry")
+        view.put(2, "a", "a BANANA\ud800-cherry, banana pie")
+        view.put(3, "a", "another cherry")
+        await view.wait()
+        assert set(found(view, "cherry")) == {1, 2, 3}
+        assert found(view, "pie") == [2]
+        assert view.status.stumbled == 1
+        assert "number=2" in caplog.text
+        assert "banana" not in caplog.text
+        view.put(2, "a", "an apple pie")
+        await view.wait()
+        assert (found(view, "apples"), view.status.stumbled) == ([2], 0)

@@ -388,6 +388,7 @@ embed-weights: Weights that are not the ones the version was made with are not u
 embed-remote: A server of the OpenAI embeddings API is asked in batches with a bearer token, its passing faults are tried again boundedly, and its refusals are told from them.
 embed-privacy: On a broker that others may use, no memory is sent to an embedding server elsewhere unless the user says so for all; status says what to do, and words answer.
 embed-look: How the model is can be asked before any question, and a remembered question notices that the model is another.
+embed-change: While a running service changes its model, words answer, everything is embedded again, and questions asked before find what is new.
 embed-onnx: The fastembed adapter says what to do when the package or the files of the model are not there, and downloads nothing.
 embed-status: Node status and health tell model, state and what is pending, and a node does not leave while memories wait for their vectors.
 embed-bench: The benchmark of embedding measures throughput.
@@ -446,6 +447,8 @@ search-26: Two records that say the same are one row; records that differ in a n
 search-27: max_context_tokens keeps the longest beginning of the rows that fits, one at least, and counting questions ignore it.
 search-28: valid_at shows what held at that moment, with include_superseded also what has been replaced since.
 search-29: A stream that is named is searched alone; an unknown one is refused in the same words as another's.
+search-stumble: A text that the analyser cannot take apart is told by its number, found by its plain words, and hinders no other.
+search-embedded: The same question asked again finds what has got its vector meanwhile.
 search-30: The search after a write, a supersession or a deletion sees it.
 search-time: time_filter takes a date or words in English, Polish and German, and what it cannot read is refused with what it can.
 search-dates: Rows of a date that the question names come before their equals, a date alone finds them, and a date is the same day in every zone.
@@ -538,6 +541,7 @@ know-42.place: Each rater writes under its own prefix, no record changes, and th
 know-42.owner: A rating counts for the memory that was rated, and for nobody else's of the same id.
 know-42.again: A rating in the same trajectory replaces the one before it.
 know-42.gone: Ratings go with what they rate, and with nothing else.
+know-44.vectors: What status says of the vectors is so: before any question, while they are being made, and when all are there.
 know-44.stats: Stats count live, deleted and superseded, kinds and trust, and hold no word of content.
 know-44.status: Status tells its lines in their order.
 know-44.sums: Every division of what lives adds up to it.
