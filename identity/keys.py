@@ -25,6 +25,7 @@ GLOBAL_BUCKET = "loom-memory-global"
 BUCKET_PREFIX = "loom-memory-"
 IDENTITY_PREFIX = "loom-identity-"
 
+_HASHED = "=-"
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 _BUCKET_PLAIN = re.compile(r"[a-z0-9-]{1,80}\Z")
 _IDENTITY_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
@@ -68,13 +69,19 @@ def escape_token(text: str) -> str:
             for b in text.encode("utf-8", "surrogatepass")
         )
     if len(text) > TOKEN_LIMIT:
-        return "=-" + hashlib.sha256(text.encode()).hexdigest()
+        return _HASHED + hashlib.sha256(text.encode()).hexdigest()
     return text
+
+
+def stream_of_token(token: str) -> str:
+    """Return by what a stream is known of which a key has this token: its id, or the token where that is a hash."""
+    ident = unescape_token(token)
+    return token if ident is None else ident
 
 
 def unescape_token(token: str) -> str | None:
     """Return the text of a token, or None when it is known by its hash alone."""
-    if token.startswith("=-"):
+    if token.startswith(_HASHED):
         return None
     if token == "=00":
         return ""
@@ -93,8 +100,18 @@ class Space(msgspec.Struct, frozen=True, order=True):
     """As it is, not escaped."""
 
     @property
+    def token(self) -> str:
+        """The owner as the key has it.
+
+        A stream whose id is too long for a key is known by its token alone, which is then its owner here: no id of a
+        stream holds a `=`.
+        """
+        hashed = self.root is Root.STREAMS and self.owner.startswith(_HASHED)
+        return self.owner if hashed else escape_token(self.owner)
+
+    @property
     def prefix(self) -> str:
-        return f"{self.root}.{escape_token(self.owner)}"
+        return f"{self.root}.{self.token}"
 
     @property
     def filter(self) -> str:

@@ -53,6 +53,8 @@ class Ratings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
     id: str
     """Of the memory."""
+    owner: str
+    """In whose part of the root the memory lies, as its key spells it: an id may stand in several."""
     agent_id: str
     """Who rated last."""
     good: float = 0.0
@@ -110,9 +112,13 @@ def clean_given(raw: Mapping[str, object], now: str) -> Given:
     )
 
 
-def rated(before: Ratings | None, given: Given, *, ident: str, agent_id: str) -> Ratings:
-    """Return a rater's record with one more rating, which takes the place of what it said in the same trajectory."""
-    before = before or Ratings(id=ident, agent_id=agent_id, last=given.at)
+def rated(before: Ratings | None, given: Given, *, ident: str, owner: str, agent_id: str) -> Ratings:
+    """Return a rater's record with one more rating, which takes the place of what it said in the same trajectory.
+
+    What it said of another's memory of the same id is no part of it.
+    """
+    if before is None or before.owner != owner:
+        before = Ratings(id=ident, owner=owner, agent_id=agent_id, last=given.at)
     again = [
         event
         for event in before.events
@@ -121,6 +127,7 @@ def rated(before: Ratings | None, given: Given, *, ident: str, agent_id: str) ->
     events = [event for event in before.events if event not in again]
     return Ratings(
         id=ident,
+        owner=owner,
         agent_id=agent_id,
         good=max(0.0, before.good + given.good - sum(event.good for event in again)),
         bad=max(0.0, before.bad + given.bad - sum(event.bad for event in again)),

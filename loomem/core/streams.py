@@ -21,7 +21,7 @@ import msgspec
 
 from identity.agent import Caller
 from identity.errors import AccessDenied, InvalidInput
-from identity.keys import Root, Space, escape_token
+from identity.keys import Root, Space, escape_token, stream_of_token
 from identity.visibility import Scope, space_for, stream_space
 from loomem.core.row import Place
 
@@ -40,7 +40,7 @@ ALIASES = {
 }
 """What the built-in streams are called, unless a configured namespace is called so."""
 _WORD_OF = {scope: word for word, scope in BUILT_IN.items()}
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_ID = re.compile(r"[A-Za-z0-9_.@-]{1,128}", re.ASCII)
 _PRIVATE_ROOTS = frozenset({Root.AGENTS, Root.CORE})
 
 
@@ -53,7 +53,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
     space: Space
     """Where the caller writes."""
     stream: str | None = None
-    """The id again, for one that is a stream of its own and not one of the four scopes."""
+    """What its key calls it, for one that is a stream of its own and not one of the four scopes."""
 
     def holds(self, place: Place) -> bool:
         """Say whether a place is part of it: of private and personal the caller's own, of team and public everybody's."""
@@ -62,7 +62,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
         if self.space.root is Root.SHARED:
             return place.root is Root.SHARED
         same_root = place.root is self.space.root or {place.root, self.space.root} <= _PRIVATE_ROOTS
-        return same_root and place.owner == escape_token(self.space.owner)
+        return same_root and place.owner == self.space.token
 
 
 def is_stream_id(word: str) -> bool:
@@ -93,8 +93,9 @@ def stream_named(
     ident = word if word in BUILT_IN else namespaces.get(word) or ALIASES.get(word, word)
     if ident in BUILT_IN:
         return built_in(caller, ident)
-    if not caller.is_subagent and (ident in namespaces.values() or ident in existing):
-        return Stream(word=ident, scope=Scope.PERSONAL, space=stream_space(caller, ident), stream=ident)
+    known = stream_of_token(escape_token(ident))
+    if not caller.is_subagent and (ident in namespaces.values() or known in existing):
+        return Stream(word=ident, scope=Scope.PERSONAL, space=stream_space(caller, known), stream=known)
     raise AccessDenied(f"Access denied: no membership on stream '{word}'.", stream=word)
 
 

@@ -28,7 +28,7 @@ async def rate(door: Door, ident: str, given: Given) -> Rated:
         held = await (await door.bucket(bucket)).get(key, at_least=at_least)
         before = _readable(held)
         known = held.revision if isinstance(held, Entry) else 0
-        after = rated(before, given, ident=row.id, agent_id=door.caller.agent_id)
+        after = rated(before, given, ident=row.id, owner=row.place.owner, agent_id=door.caller.agent_id)
         try:
             written = await door.send(bucket, Put(key=key, value=encode(after), expected=known, op=door.ids.op_id()))
         except Conflict as conflict:
@@ -47,7 +47,8 @@ async def withdraw(door: Door, ident: str) -> Rated:
         return Rated(ok=True, accepted=0, rejected=[Rejected(chunk_id=ident, reason=NOT_FOUND)])
     key, bucket = _key(door, row)
     held = await (await door.bucket(bucket)).get(key)
-    if not isinstance(held, Entry):
+    mine = _readable(held)
+    if not isinstance(held, Entry) or (mine is not None and mine.owner != row.place.owner):
         return Rated(ok=True, accepted=0, rejected=[Rejected(chunk_id=ident, reason="not_rated_by_you")])
     gone = Remove(key=key, expected=held.revision, op=door.ids.op_id(), reason=Reason.OTHER)
     written = await door.send(bucket, gone)

@@ -29,7 +29,7 @@ async def namespaces(door: Door, configured: Mapping[str, str]) -> Namespaces:
     if not door.caller.is_subagent:
         named = {alias: ident for alias, ident in configured.items() if is_stream_id(ident)}
         known = {*named.values()}
-        named |= {ident: ident for ident in sorted(await existing(door)) if ident not in known}
+        named |= {ident: ident for ident in sorted(await existing(door)) if is_stream_id(ident) and ident not in known}
     built_in = {alias if alias not in named else word: word for alias, word in ALIASES.items()}
     rows = [
         Namespace(

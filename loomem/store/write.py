@@ -17,7 +17,7 @@ import msgspec
 
 from identity.agent import Caller
 from identity.errors import InvalidInput, NotFound
-from identity.keys import Kind, Root, Space, parse_key, unescape_token
+from identity.keys import Kind, Root, Space, parse_key, stream_of_token
 from identity.ports import Bucket, Buckets, Change, Clock, Ids, Marker, Put, Reason, Remove, Trail
 from identity.visibility import Scope, space_for, stream_space
 from loomem.core import plan
@@ -61,7 +61,7 @@ class Held(msgspec.Struct, frozen=True):
     def stream(self) -> str | None:
         """Id of the stream it lies in, if it is in one."""
         key = parse_key(self.key)
-        return unescape_token(key.owner) if key is not None and key.root is Root.STREAMS else None
+        return stream_of_token(key.owner) if key is not None and key.root is Root.STREAMS else None
 
 
 def held_of(row: Row) -> Held:

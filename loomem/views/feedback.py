@@ -1,6 +1,7 @@
 """The view of ratings: what everybody whose ratings one caller may see said of each memory.
 
-A rating stands under its rater's prefix beside the space of what it rates, and counts for the memory of its id there.
+A rating stands under its rater's prefix beside the space of what it rates, and counts for the memory whose owner and
+id it names.
 Unreadable ones count for nothing. Deliberately absent: rating (`loomem.store.feedback`), what it is worth (`core.rating`).
 """
 
@@ -15,8 +16,8 @@ from identity.visibility import Sight
 from loomem.core.rating import NOTHING, Rating, Ratings, decode, together
 from loomem.core.row import Row
 
-_Address = tuple[str, Root, str]
-"""Bucket, root, and the token of the id. What is told of core memories stands under `agents`."""
+_Address = tuple[str, Root, str, str]
+"""Bucket, root, and the tokens of owner and id. What is told of core memories stands under `agents`."""
 
 
 class Feedback:
@@ -25,6 +26,8 @@ class Feedback:
     def __init__(self) -> None:
         self._by: dict[_Address, dict[str, Ratings]] = {}
         """By the key of each rater's record."""
+        self._of: dict[tuple[str, str], _Address] = {}
+        """What each record rates, by its bucket and key."""
         self._sums: dict[_Address, Rating] = {}
 
     # --- folding ---
@@ -37,7 +40,7 @@ class Feedback:
                 ratings = decode(change.value)
             except Corrupt:
                 return
-            address = _address(sight.bucket, key.root, key.id)
+            address = self._of[sight.bucket, change.key] = _address(sight.bucket, key.root, ratings.owner, key.id)
             held = self._by.setdefault(address, {})
             held[change.key] = ratings
             self._sums[address] = together(held.values())
@@ -45,16 +48,18 @@ class Feedback:
     def keys(self, sight: Sight) -> Iterator[str]:
         """Yield the keys of everything held under a sight."""
         under = sight.filter.removesuffix(">")
-        for (bucket, _, _), held in self._by.items():
+        for (bucket, *_), held in self._by.items():
             if bucket == sight.bucket:
                 yield from (key for key in held if key.startswith(under))
 
     def forget(self, sight: Sight, key: Key) -> None:
         """Take away what the bucket does not hold any more."""
-        address = _address(sight.bucket, key.root, key.id)
-        held = self._by.get(address)
-        if held is None or held.pop(key.beside(key.kind), None) is None:
+        name = key.beside(key.kind)
+        address = self._of.pop((sight.bucket, name), None)
+        if address is None:
             return
+        held = self._by[address]
+        del held[name]
         if held:
             self._sums[address] = together(held.values())
         else:
@@ -66,12 +71,14 @@ class Feedback:
         """Return what was said of a row."""
         if not self._sums:
             return NOTHING
-        return self._sums.get(_address(row.place.bucket, row.place.root, escape_token(row.id)), NOTHING)
+        return self._sums.get(
+            _address(row.place.bucket, row.place.root, row.place.owner, escape_token(row.id)), NOTHING
+        )
 
     def count(self) -> int:
         """Return how many memories were rated."""
         return len(self._sums)
 
 
-def _address(bucket: str, root: Root, token: str) -> _Address:
-    return bucket, Root.AGENTS if root is Root.CORE else root, token
+def _address(bucket: str, root: Root, owner: str, token: str) -> _Address:
+    return bucket, Root.AGENTS if root is Root.CORE else root, owner, token

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from identity.agent import Caller
 from identity.errors import Corrupt
-from identity.keys import Key, Kind, Root, Space, escape_token, parse_key, unescape_token
+from identity.keys import Key, Kind, Root, Space, escape_token, parse_key, stream_of_token, unescape_token
 from identity.ports import Entry, Marker, Reason
 from identity.visibility import Scope, Sight, may_change, sights
 from loomem.core.recall import Shelf
@@ -253,7 +253,7 @@ class Records:
                 scope=sight.scope,
                 fetch=number,
                 mine=self._is_mine(sight, key),
-                stream=unescape_token(key.owner) if key.root is Root.STREAMS else None,
+                stream=stream_of_token(key.owner) if key.root is Root.STREAMS else None,
             )
             self._places[number, key.owner] = place
             self._groups.setdefault(group_of(place), []).append(place)

@@ -23,11 +23,12 @@ import logging
 from contextlib import suppress
 
 from identity.errors import Conflict, Corrupt
-from identity.keys import SYSTEM_BUCKET, Kind, parse_key
+from identity.keys import SYSTEM_BUCKET, Kind, Root, parse_key
 from identity.ports import Bucket, Buckets, CaughtUp, Change, Clock, Entry, Event, Feed, Marker, Reason, Remove, Reset
 from loomem.core.limits import Limits
 from loomem.core.moves import Move, may_finish, parse_move
 from loomem.core.plan import is_stub
+from loomem.core.rating import decode as ratings_of
 from loomem.core.record import decode
 from loomem.core.times import millis
 from loomem.nats.bucket import MARKER_LIFE_S
@@ -108,14 +109,15 @@ class ExpireWorker:
             log.info("event=move_finished bucket=%s key=%s source=%s", bucket.name, job.change.key, move.key)
 
     async def _forget_ratings(self, bucket: Bucket, key: str) -> None:
-        """Remove what anybody said of a memory that is gone."""
+        """Remove what anybody said of a memory that is gone; what was said of another's with the same id stays."""
         gone = parse_key(key)
         if gone is None:
             return
-        ratings, _ = await self._streams.held(bucket.name, f"*.*.{Kind.FEEDBACK}.{gone.id}")
+        root = Root.AGENTS if gone.root is Root.CORE else gone.root
+        ratings, _ = await self._streams.held(bucket.name, f"{root}.*.{Kind.FEEDBACK}.{gone.id}")
         for rating in sorted(ratings):
             held = await bucket.get(rating)
-            if isinstance(held, Entry):
+            if isinstance(held, Entry) and _rates(held, gone.owner):
                 op = f"{Reason.OTHER} {held.revision}"
                 await _change(bucket, Remove(key=rating, expected=held.revision, op=op, reason=Reason.OTHER))
 
@@ -217,6 +219,13 @@ class Heads:
             del self._heads[key]
         if key in self._graves and self._graves[key].revision == revision:
             del self._graves[key]
+
+
+def _rates(held: Entry, owner: str) -> bool:
+    try:
+        return ratings_of(held.value).owner == owner
+    except Corrupt:
+        return False
 
 
 def _erases(change: Entry | Marker) -> bool:

@@ -231,6 +231,11 @@ def newer(ident: str, *, supersedes: tuple[str, ...] = ("older",), **changes: st
     return {name: value for name, value in (fields | changes).items() if value is not None}
 
 
+def rating(ident: str, *, of: str) -> dict[str, Any]:
+    """Return the record of somebody's ratings of a memory of `of`."""
+    return {"id": ident, "owner": of, "agentId": "x", "last": in_order(0)}
+
+
 @pytest.mark.requirement("know-42.gone")
 async def test_ratings_go_with_what_they_rate_and_with_nothing_else(
     nats_account: NatsAccount, manual_clock: ManualClock
@@ -240,7 +245,8 @@ async def test_ratings_go_with_what_they_rate_and_with_nothing_else(
         for ident in ("1", "2", "3", "4"):
             await put(bucket, f"shared.A.m.{ident}", **newer(ident))
             for rater in ("A", "B"):
-                await put(bucket, f"shared.{rater}.f.{ident}", id=ident)
+                await put(bucket, f"shared.{rater}.f.{ident}", **rating(ident, of="A"))
+            await put(bucket, f"shared.C.f.{ident}", **rating(ident, of="B"))  # of another's with the same id
         reasons = {"1": Reason.FORGET, "2": Reason.MOVE}
         for ident, reason in reasons.items():
             gone = await bucket.get(f"shared.A.m.{ident}")
@@ -257,7 +263,8 @@ async def test_ratings_go_with_what_they_rate_and_with_nothing_else(
             for _ in range(2):
                 await worker.handle(bucket, Job(change=change, deliveries=1))
         assert [key for key in alive(await held(link, BUCKET)) if ".f." in key] == [
-            f"shared.{rater}.f.{ident}" for rater in ("A", "B") for ident in ("2", "4")
+            *(f"shared.{rater}.f.{ident}" for rater in ("A", "B") for ident in ("2", "4")),
+            *(f"shared.C.f.{ident}" for ident in ("1", "2", "3", "4")),
         ]
 
 
@@ -268,7 +275,7 @@ async def test_a_crew_hears_of_what_is_gone(nats_account: NatsAccount) -> None:
         bucket = await buckets.open(BUCKET)
         for ident in ("1", "2", "3"):
             await put(bucket, f"shared.A.m.{ident}", **newer(ident))
-            await put(bucket, f"shared.B.f.{ident}", id=ident)
+            await put(bucket, f"shared.B.f.{ident}", **rating(ident, of="A"))
         async with Crew(link, buckets, KvFeed(link), [expire(link, clock)], clock=clock).running():
             for ident in ("1", "2"):
                 entry = await bucket.get(f"shared.A.m.{ident}")

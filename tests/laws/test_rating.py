@@ -41,7 +41,7 @@ def given_of(usefulness: int, *, harmful: bool = False, trajectory: str | None =
 def said(*ratings: Given) -> Ratings:
     record = None
     for each in ratings:
-        record = rated(record, each, ident="1", agent_id="a")
+        record = rated(record, each, ident="1", owner="a", agent_id="a")
     assert record is not None
     return record
 

@@ -502,6 +502,7 @@ KNOWLEDGE: Final = _read(
     """
 know-4.words: A stream is named by its id, an alias of the settings or a built-in word; each word names one.
 know-4.errors: A word that no stream can have is invalid; an unknown stream and another's are refused in the same words, by every tool.
+know-4.ids: An id of a stream is 1 to 128 letters, digits and _ . @ -, and each is one stream however its key spells it.
 know-4.default: The empty word is the default stream, the personal space.
 know-5.kinds: The kind of a fact is read from whole words in English, Polish and German, the first kind in their order.
 know-5.trust: A source gives a2 at most, unless the settings believe callers; sources of the web give b, unknown ones a2.
@@ -537,6 +538,7 @@ know-42.sums: Usefulness adds u/4 good and the rest bad, harm adds four bad, ove
 know-42.bounded: Ratings move a score by a quarter at most, fade over months, and harm halves it.
 know-42.ranking: What is rated harmful ranks below its equal for everybody who sees the rating, until it is withdrawn.
 know-42.place: Each rater writes under its own prefix, no record changes, and the justification is cleaned.
+know-42.owner: A rating counts for the memory that was rated, and for nobody else's of the same id.
 know-42.again: A rating in the same trajectory replaces the one before it.
 know-42.gone: Ratings go with what they rate, and with nothing else.
 know-44.vectors: What status says of the vectors is so: before any question, while they are being made, and when all are there.

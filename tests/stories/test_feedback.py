@@ -81,3 +81,19 @@ async def test_what_is_said_again_in_a_trajectory_replaces_what_was_said(agents:
     await me.call("memory_feedback", chunk_id=ident, **HARMFUL, trajectory_id="talk-1")
     again = await me.call("memory_feedback", chunk_id=ident, **HELPFUL, trajectory_id="talk-1")
     assert (again["alpha"], again["beta"], again["harmful"], again["ratings"]) == (2.0, 1.0, 0, 1)
+
+
+@pytest.mark.requirement("know-42.owner")
+async def test_a_rating_counts_for_no_other_memory_of_the_same_id(agents: Agents, raw: RawStore) -> None:
+    me, mate = await agents("agent-a", user="ann"), await agents("agent-b", user="ben")
+    ident = await stored(me, "The walnut stands on the left", stream="__project__")
+    await stored(me, "The walnut stands on the right", stream="__project__")
+    held = (await raw.records(PROJECT_BUCKET))[f"shared.agent-a.m.{ident}"]
+    twin = {**held, "agentId": mate.name, "content": "A walnut of somebody else altogether"}
+    await raw.put(PROJECT_BUCKET, f"shared.agent-b.m.{ident}", json.dumps(twin).encode())
+    rated = await me.call("memory_feedback", chunk_id=ident, **HARMFUL)
+    answer = await mate.call("memory_search", query="walnut", explain=True, at_least=rated["position"])
+    weighed = {row["content"]: row["explained"]["factors"].get("ratings", 1.0) for row in answer["rows"]}
+    assert len(weighed) == 3
+    assert weighed["The walnut stands on the left"] < 0.6
+    assert weighed["A walnut of somebody else altogether"] == 1.0

@@ -198,6 +198,29 @@ async def test_the_empty_word_is_the_default_stream(agents: Agents) -> None:
     assert (await me.call("memory_store", content="x", stream=""))["stream"] == "__user_default__"
 
 
+@pytest.mark.requirement("know-4.ids")
+@pytest.mark.parametrize(
+    "stream", ["a.b@example.com", "x" * 128, "a@" * 64, "."], ids=["mail", "long", "hashed", "dot"]
+)
+async def test_an_id_of_a_stream_may_hold_dots_and_at_signs_and_be_long(agents: Agents, stream: str) -> None:
+    me = await agents(env={"PATTERN_NAMESPACES": f"work={stream}", "PATTERN_LIMIT_PERSONAL": "2"})
+    answer = await me.call("memory_store", content="in the office", stream="work")
+    assert answer["stream"] == stream
+    changed = await me.call(
+        "update-memory", memoryId=answer["memoryId"], expectedRevision=answer["revision"], content="at the desk"
+    )
+    assert await recalled(me) == []
+    other = await agents("agent-b", project="other")
+    [row] = (await other.call("memory_search", query="desk", stream=stream, at_least=changed["position"]))["rows"]
+    assert row["content"] == "at the desk"
+    assert await recalled(other) == []
+    await stored(other, "on the chair", stream=stream)
+    assert (await me.call("memory_stats", stream="work"))["health"]["live"] == 2
+    assert (await me.refused("memory_store", content="one too many", stream=stream)).code == "STORAGE_FULL"
+    for bad in ("a/b", "x" * 129, "a b", "a*"):
+        assert (await told(me, "memory_search", query="x", stream=bad)).endswith(f"Invalid stream id '{bad[:64]}'.")
+
+
 @pytest.mark.requirement("know-29")
 async def test_streams_keep_apart_what_they_hold(agents: Agents) -> None:
     me = await agents(env={"PATTERN_NAMESPACES": "work=110,home=120"})
