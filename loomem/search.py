@@ -312,6 +312,8 @@ class Search:
     async def _asked(self, text: str) -> _Asked:
         """Wait for the words and for the question's vector, both at once and neither beyond the deadline."""
         until = asyncio.get_running_loop().time() + self.settings.deadline_ms / 1_000
+        if self._asker is not None and self._asker.state().state is Readiness.LOADING:
+            until += self.settings.warm_up_ms / 1_000
         degraded: list[str] = []
         embedded: Embedded | None = None
 

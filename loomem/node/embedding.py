@@ -31,6 +31,9 @@ LONGEST_ASK_S = 30.0
 LOOK_S = 0.3
 HEARD_S = 5.0
 """How long a server takes the model for what it was; then a remembered question is asked about first."""
+STARTING_S = 5.0
+"""How long a node that does not answer yet is taken to be starting."""
+ASK_AGAIN_S = 0.1
 CACHE_QUERIES = 512
 
 
@@ -129,8 +132,15 @@ class _Desk:
             await self._link.publish(reply, msgspec.msgpack.encode(answer))
 
 
+class _NotYet(Unavailable):
+    """The node does not answer, but may be starting."""
+
+
 class NodeAsker:
-    """Asks the node, and remembers what it answered. The port is `loomem.core.embedding.Asker`."""
+    """Asks the node, and remembers what it answered. The port is `loomem.core.embedding.Asker`.
+
+    A node that does not answer is taken to be starting for `starting_s`, and is asked again meanwhile.
+    """
 
     def __init__(
         self,
@@ -139,16 +149,19 @@ class NodeAsker:
         *,
         query_chars: int,
         within_s: float = ASK_S,
+        starting_s: float = STARTING_S,
         cache: int = CACHE_QUERIES,
     ) -> None:
         self._link = link
         self._node_id = node_id
         self._query_chars = query_chars
         self._within_s = within_s
+        self._starting_s = starting_s
         self._cache = cache
         self._known: OrderedDict[tuple[str, str], Vector] = OrderedDict()
         self._model: str | None = None
         self._heard_at = -HEARD_S
+        self._starting_until = float("inf")
         self._state = EmbeddingState(state=Readiness.LOADING)
 
     async def look(self) -> EmbeddingState:
@@ -171,8 +184,7 @@ class NodeAsker:
         if self._model is not None and (known := self._known.get((self._model, given))) is not None:
             self._known.move_to_end((self._model, given))
             return Embedded(self._model, known)
-        answer = await self._ask(given, self._within_s)
-        self._hear(answer.state)
+        answer = await self._answered(given)
         if answer.refused is not None:
             raise Refused(answer.refused)
         if answer.model is None or answer.vector is None:
@@ -180,12 +192,28 @@ class NodeAsker:
         self._keep(answer.model, given, answer.vector)
         return Embedded(answer.model, answer.vector)
 
+    async def _answered(self, text: str) -> Answer:
+        """Return the node's answer; one that is starting, or is loading its model, is asked again."""
+        until = self._now() + self._within_s
+        while True:
+            try:
+                answer = await self._ask(text, self._within_s)
+                self._hear(answer.state)
+                if answer.state.state is not Readiness.LOADING or answer.vector is not None:
+                    return answer
+            except _NotYet:
+                pass
+            if self._now() + ASK_AGAIN_S > until:
+                raise Unavailable(self._state.reason or "The embedding model is being loaded; ask again in a moment.")
+            await asyncio.sleep(ASK_AGAIN_S)
+
     async def _look(self, within_s: float) -> EmbeddingState:
         with suppress(Unavailable):  # then that is how it is
             self._hear((await self._ask("", within_s)).state)
         return self._state
 
     def _hear(self, state: EmbeddingState) -> None:
+        self._starting_until = float("inf")
         self._state, self._heard_at = state, self._now()
         if state.state is Readiness.READY and state.model is not None:
             self._model = state.model
@@ -194,6 +222,7 @@ class NodeAsker:
         return asyncio.get_running_loop().time()
 
     async def _ask(self, text: str, within_s: float) -> Answer:
+        self._starting_until = min(self._starting_until, self._now() + self._starting_s)
         node_id = self._node_id()
         if node_id is None:
             raise self._failed("There is no background node, which embeds queries.")
@@ -202,7 +231,11 @@ class NodeAsker:
             reply = await self._link.request(embed_subject(node_id), question, timeout_s=within_s)
             return msgspec.msgpack.decode(reply.data, type=Answer)
         except NobodyThere as error:
-            raise self._failed("The background node does not embed queries (yet).") from error
+            failed = self._failed("The background node does not embed queries (yet).")
+            if self._now() >= self._starting_until:
+                raise failed from error
+            self._state = EmbeddingState(state=Readiness.LOADING, model=self._model, reason=failed.message)
+            raise _NotYet(failed.message) from error
         except LoomError as error:
             raise self._failed(error.message) from error
         except msgspec.MsgspecError as error:

@@ -121,7 +121,7 @@ async def test_how_the_model_is_can_be_asked_before_any_question(nats_account: N
         assert await here.asker().look() == here.host.state()
         assert (here.host.state().state, here.api.requests) == (Readiness.READY, requests)
         here.node = "nobody"
-        gone = await here.asker().look()
+        gone = await here.asker(starting_s=0).look()
         assert (gone.state, gone.reason) == (Readiness.FAILED, "The background node does not embed queries (yet).")
     async with world(nats_account.url, EmbedSettings(adapter=Adapter.NONE)) as here:
         assert (await here.asker().look()).state is Readiness.OFF
@@ -138,13 +138,24 @@ async def test_long_queries_are_cut(nats_account: NatsAccount) -> None:
 async def test_without_a_node_the_answer_comes_at_once(nats_account: NatsAccount) -> None:
     async with world(nats_account.url) as here, asyncio.timeout(1):
         here.node = "nobody"
-        asker = here.asker()
+        asker = here.asker(starting_s=0)
         with pytest.raises(Unavailable, match="does not embed"):
             await asker.query("anything")
         assert asker.state().state is Readiness.FAILED
         here.node = None
         with pytest.raises(Unavailable, match="no background node"):
             await asker.query("anything")
+
+
+async def test_a_node_that_is_starting_is_asked_again(nats_account: NatsAccount) -> None:
+    async with world(nats_account.url) as here, asyncio.timeout(10):
+        here.node, node = "starting", here.node
+        asker = here.asker(within_s=9.0, starting_s=9.0)
+        asking = asyncio.ensure_future(asker.query("anything"))
+        await eventually(lambda: asker.state().reason is not None)
+        assert asker.state().state is Readiness.LOADING
+        here.node = node
+        assert (await asking).vector
 
 
 async def test_without_a_model_the_answer_comes_at_once_and_says_why(nats_account: NatsAccount) -> None:

@@ -104,6 +104,8 @@ class SearchSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     deadline_ms: Annotated[int, Meta(ge=50, le=30_000)] = 500
     """An arm that has not answered by then is left out, and the answer says that it is degraded."""
+    warm_up_ms: Annotated[int, Meta(ge=0, le=30_000)] = 2_000
+    """So much longer the first questions wait, while the node starts or its model is being loaded."""
     evidence_fields: bool = False
     """Whether rows say who said it, when, and which record it was taken from."""
     per_source: Annotated[int, Meta(ge=0, le=1_000)] = 0
