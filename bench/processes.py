@@ -64,6 +64,7 @@ async def _first_recall(environment: dict[str, str], size: int, what: str) -> li
         listed = time.perf_counter()
         found = await server.tool("recall-context", limit=1)
         ready = time.perf_counter()
+        at_first = server.rss_mb()
         # Its memory is that of all views: the records, the vectors that came with them, and the words, which come later.
         while (await server.tool("memory_stats"))["retrieval"]["bm25_indexed"] != size:  # noqa: ASYNC110
             await asyncio.sleep(0.2)
@@ -78,6 +79,7 @@ async def _first_recall(environment: dict[str, str], size: int, what: str) -> li
             benchmark="views", what=f"{what}: spawn to first recall", value=ready - began, unit="s", must=must, aim=aim
         ),
         Row(benchmark="views", what=f"{what}: of it after tools/list", value=ready - listed, unit="s"),
+        Row(benchmark="views", what=f"{what}: resident memory at that time", value=at_first, unit="MB"),
         Row(
             benchmark="views",
             what=f"{what} with words and vectors: resident memory",
