@@ -136,7 +136,8 @@ class FactEngine:
     async def memory_stats(self, *, stream: object = None) -> MemoryStats:
         """Return a stream in numbers, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
         found = await self._stream(stream)
-        return await overview.stats(self._door, found, await self._meaning())
+        indexed = None if self._search is None else self._search.indexed
+        return await overview.stats(self._door, found, await self._meaning(), indexed)
 
     async def _meaning(self) -> Meaning | None:
         return None if self._search is None else await self._search.meaning()

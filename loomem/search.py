@@ -139,6 +139,11 @@ class Search:
             position=format_position(self._projection.position_of(question.scopes)),
         )
 
+    @property
+    def indexed(self) -> int:
+        """How many rows the index of words holds now, superseded ones too."""
+        return self._words.status.texts
+
     async def meaning(self) -> Meaning | None:
         """Return how the model is now, as whoever holds it says; None when there is to be none."""
         state = None if self._asker is None else await self._asker.look()

@@ -62,8 +62,8 @@ async def status(door: Door, stream: Stream | None, meaning: Meaning | None) -> 
     )
 
 
-async def stats(door: Door, stream: Stream | None, meaning: Meaning | None) -> MemoryStats:
-    """Return the memory in numbers. Raises: Unavailable."""
+async def stats(door: Door, stream: Stream | None, meaning: Meaning | None, indexed: int | None) -> MemoryStats:
+    """Return the memory in numbers; `indexed`: how many texts the index of words holds. Raises: Unavailable."""
     await door.projection.settle()
     found = _figures(door, stream, meaning)
     records = door.projection.records
@@ -85,7 +85,7 @@ async def stats(door: Door, stream: Stream | None, meaning: Meaning | None) -> M
         retrieval={
             "embedded": found.embedded if meaning is not None else None,
             "pending": found.pending if meaning is not None else None,
-            "bm25_indexed": found.live + found.superseded,
+            "bm25_indexed": indexed if stream is None else None,
             "undecodable": len(records.corrupt()),
         },
         consolidation={"awaiting_L0": None, "threshold": None, "runs_total": None, "last": None},
@@ -93,7 +93,7 @@ async def stats(door: Door, stream: Stream | None, meaning: Meaning | None) -> M
         attribution=found.attribution,
         trust=found.trust,
         activity={**{f"stored_{name}": count for name, count in found.stored.items()}, "searches": None},
-        extraction={"facts_per_ingest_24h": None, "facts_per_ingest_7d": None, "llm_failures": 0, "empty": 0},
+        extraction={"facts_per_ingest_24h": None, "facts_per_ingest_7d": None, "llm_failures": None, "empty": None},
         meta={"event_log_enabled": False, "scanned_rows": found.scanned, "generated_at": text_of(door.now_ms)},
     )
 

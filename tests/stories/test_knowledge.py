@@ -437,6 +437,11 @@ async def test_stats_count_what_lives_and_say_no_word_of_it(agents: Agents) -> N
     }  # fmt: skip
     assert found["trust"] == {"a1": 1, "a2": 1, "b": 1}
     assert found["factTypes"]["preference_or_decision"] == 1
+    # What is not measured is not known; what is indexed, the index itself says, and of all streams alone.
+    assert (found["extraction"]["llm_failures"], found["extraction"]["empty"]) == (None, None)
+    await me.call("memory_search", query="zebra")
+    assert (await me.call("memory_stats"))["retrieval"]["bm25_indexed"] == 4
+    assert (await me.call("memory_stats", stream="__private__"))["retrieval"]["bm25_indexed"] is None
     text = await told(me, "memory_stats")
     assert "zebra" not in text + str(found)
     assert re.findall(r"^\[(\w+)\]", text, re.MULTILINE) == [
@@ -462,6 +467,8 @@ async def test_status_tells_its_lines_in_order(agents: Agents) -> None:
     ]
     assert before[0] == "Loomem Status: ok"
     assert before[3] == "Embeddings (this stream): ready (no memories yet)"
+    assert before[5] == "Event log drops: n/a"
+    assert before[8] == "LLM failures (last 60m): extraction=n/a, ner=n/a, embedding=n/a, consolidation=n/a"
     await stored(me, "one")
     assert (await told(me, "memory_status")).splitlines()[2] == "Your memories: 1"
 

@@ -37,7 +37,7 @@ def _name(row: Namespace) -> str:
 
 
 def _standing(found: MemoryStatus) -> str:
-    # There is no event log and no audit file that could lose a line, and no model is called yet.
+    # There is no event log and no audit file that could lose a line; what workers failed at, `pattern_health` tells.
     return "\n".join(
         (
             f"Loomem Status: {found.status}",
@@ -45,11 +45,11 @@ def _standing(found: MemoryStatus) -> str:
             f"Your memories: {found.memories}",
             f"Embeddings (this stream): {found.embeddings}",
             f"Associator: {found.associator}",
-            "Event log drops: 0",
-            "Audit write failures: 0",
+            "Event log drops: n/a",
+            "Audit write failures: n/a",
             f"Undecodable chunks (last full scan): {found.undecodable}",
-            "LLM failures (last 60m): extraction=0, ner=0, embedding=0, consolidation=0",
-            "Empty extractions (last 60m): 0",
+            "LLM failures (last 60m): extraction=n/a, ner=n/a, embedding=n/a, consolidation=n/a",
+            "Empty extractions (last 60m): n/a",
         )
     )
 
