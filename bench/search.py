@@ -101,12 +101,12 @@ async def _at(size: int, effort: Effort) -> list[Row]:
     rows: list[Row] = []
     what = f"{size:,} memories"
     with broker(durable=False) as url:
-        async with _linked(url) as link:
+        async with linked(url) as link:
             await _fill(KvBuckets(link), size)
         gc.collect()
         before = resident_mb()
         began = time.perf_counter()
-        async with _linked(url) as link, asyncio.timeout(LOADED_S), _opened(link) as (views, engine):
+        async with linked(url) as link, asyncio.timeout(LOADED_S), _opened(link) as (views, engine):
             await views.projection.loaded()
             records_s = time.perf_counter() - began
             await views.words.settled()
@@ -185,7 +185,7 @@ async def _visible(effort: Effort) -> list[Row]:
 
 
 @asynccontextmanager
-async def _linked(url: str) -> AsyncGenerator[Link]:
+async def linked(url: str) -> AsyncGenerator[Link]:
     async def source() -> Endpoint:
         return endpoint_from(url)
 

@@ -523,6 +523,8 @@ know-9.gone: What was replaced does not come back when its successor is deleted,
 know-9.export: Stubs are in no export, and what they stand for comes back by no import that does not ask for it.
 know-9.moved: Moving a successor to another space does not bring back what it replaced.
 know-9.outdated: What was replaced is neither committed nor shared.
+know-schema: What the memory_* tools return is what their output schemas say.
+know-input: Bad arguments of the memory_* tools, of wrong kind, too large, with NUL or half characters, are refused by name and change nothing.
 know-line: A text is one line wherever a tool shows it among others: no line break or control character of it makes another entry.
 know-argument: An error names the argument as its tool spells it.
 know-11.matrix: Nothing takes the place of what is trusted further; no trust is as good as a1.

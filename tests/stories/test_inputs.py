@@ -238,6 +238,80 @@ ALL = [
 ]
 
 
+KNOWLEDGE = [
+    bad("memory_store", "content", "required"),
+    bad("memory_store", "content", "string", content=5),
+    bad("memory_store", "content", "blank", content=" \n"),
+    bad("memory_store", "content", "102401", "102400", content="x" * 102_401),
+    bad("memory_store", "content", "lone surrogate", content=SURROGATE),
+    bad("memory_store", "content", "NUL", content=NUL),
+    bad("memory_store", "subject", "string", content="x", subject=5),
+    bad("memory_store", "subject", "201", "200", content="x", subject="x" * 201),
+    bad("memory_store", "source", "NUL", content="x", source=NUL),
+    bad("memory_store", "metadata", "object", content="x", metadata="words"),
+    bad("memory_store", "metadata", "10240", content="x", metadata={"note": "x" * 10_300}),
+    bad("memory_store", "relations", "array", content="x", relations="none"),
+    bad("memory_store", "relations[0]", "object", content="x", relations=["none"]),
+    bad("memory_store", "relations[0].object", content="x", relations=[{"subject": "a", "relation": "b"}]),
+    bad("memory_store", "supersedes", "string", content="x", supersedes=5),
+    bad("memory_store", "supersedes", "not known", content="x", supersedes=UUID),
+    bad("memory_store", "supersedes", "NUL", content="x", supersedes=NUL),
+    bad("memory_search", "query", "required"),
+    bad("memory_search", "query", "string", query=5),
+    bad("memory_search", "top_k", "integer", query="x", top_k="ten"),
+    bad("memory_search", "time_filter", query="x", time_filter="the day after never"),
+    bad("memory_search", "time_filter", "string", query="x", time_filter=5),
+    bad("memory_search", "valid_at", "integer", query="x", valid_at="2026"),
+    bad("memory_search", "include_superseded", "boolean", query="x", include_superseded="yes"),
+    bad("memory_search", "max_context_tokens", "integer", query="x", max_context_tokens="many"),
+    bad("memory_search", "scopes", SCOPES, query="x", scopes=["banana"]),
+    bad("memory_search", "at_least", "position", query="x", at_least="yesterday"),
+    bad("memory_history", "chunk_id", "required"),
+    bad("memory_history", "chunk_id", "string", chunk_id=5),
+    bad("memory_history", "chunk_id", "NUL", chunk_id=NUL),
+    bad("memory_history", "limit", "integer", chunk_id=UUID, limit="all"),
+    bad("memory_delete", "chunk_id", "required"),
+    bad("memory_delete", "chunk_id", "lone surrogate", chunk_id=SURROGATE),
+    bad("memory_delete", "chunk_id", code="MEMORY_NOT_FOUND", chunk_id=UUID),
+    bad("memory_feedback", "chunk_id", "required"),
+    bad(
+        "memory_feedback",
+        "usefulness",
+        "0",
+        "4",
+        chunk_id=UUID,
+        harmful=False,
+        justification="x",
+        model_version="m",
+        usefulness=9,
+    ),
+    *(
+        bad(tool, "stream", *says, stream=stream)
+        for tool in ("memory_status", "memory_stats")
+        for stream, *says in (
+            (5, "string"),
+            ("a/b", "Invalid stream id"),
+            (NUL, "Invalid stream id"),
+            (SURROGATE, "Invalid stream id"),
+        )
+    ),
+]
+
+
+@pytest.mark.requirement("know-input")
+async def test_bad_input_of_the_knowledge_tools_is_refused_by_name(agents: Agents, raw: RawStore) -> None:
+    me = await agents()
+    await planted(me)
+    before = await raw.everywhere()
+    wrong: dict[str, list[str]] = {}
+    for case in KNOWLEDGE:
+        result = await me.client.call_tool(case.tool, case.arguments)
+        if (found := wrong_with(result.structured_content or {}, case)) or not result.is_error:
+            wrong[case.name] = found
+    assert wrong == {}
+    assert await raw.everywhere() == before
+
+
 def write_files(folder: Path) -> None:
     (folder / "broken.json").write_text("{")
     (folder / "list.json").write_text(json.dumps(envelope(memories={})))

@@ -22,6 +22,7 @@ FILES = (
     "tests/stories/test_recall.py",
     "tests/stories/test_beyond.py",
     "tests/stories/test_scenarios.py",
+    "tests/stories/test_search.py",
 )
 
 

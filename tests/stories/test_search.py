@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from pattern.server.errors import failure
 from pattern.testing import ManualClock
 from pattern.testing.agents import Agent, Agents
 from pattern.tools.memory.search import search_tool
-from tests.stories.conftest import RawStore
+from tests.stories.conftest import USER_BUCKET, RawStore
 
 ROW = re.compile(r"^\d+\. \[.*\(score: \d+\.\d\d\) \(id: [0-9a-f-]{36}\)$")
 
@@ -305,6 +306,39 @@ async def test_a_stream_is_searched_alone(agents: Agents) -> None:
     assert (await me.refused("memory_search", query="words", stream="a/b")).message == "Invalid stream id 'a/b'."
     unknown = await me.refused("memory_search", query="words", stream="nobody-has-it")
     assert unknown.code == "ACCESS_DENIED"
+
+
+@pytest.mark.requirement("search-29")
+async def test_of_two_streams_of_ones_own_each_is_searched_alone(agents: Agents) -> None:
+    me = await agents(env={"PATTERN_NAMESPACES": "work=110,home=120"})
+    for stream in ("work", "home"):
+        await me.call("memory_store", content=f"The same words at {stream}.", stream=stream)
+    assert await contents(me, "words", stream="work") == ["The same words at work."]
+    assert await contents(me, "words", stream="120") == ["The same words at home."]
+    assert {row["stream"] for row in await rows(me, "words")} == {"110", "120"}
+    assert await contents(me, "words", stream="__user_default__") == []
+
+
+@pytest.mark.requirement("search-24")
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        ({"eventDate": "2026-03-15"}, "event: 2026-03-15 (resolved)"),
+        ({"eventUnknown": True}, "event: unknown"),
+    ],
+)
+async def test_evidence_tells_all_that_is_known(
+    agents: Agents, raw: RawStore, event: dict[str, Any], says: str
+) -> None:
+    me = await agents()
+    stored = await me.call("memory_store", content="Tea at nine.")
+    key = f"personal.user.m.{stored['memoryId']}"
+    held = (await raw.records(USER_BUCKET))[key]
+    held["knowledge"] |= {"author": "Zoe", "conversationDate": "2026-04-02", "sourceId": "talk-7", **event}
+    await raw.put(USER_BUCKET, key, json.dumps(held).encode())
+    later = await me.call("memory_store", content="Something else")
+    text = await told(me, "tea", evidence_fields=True, at_least=later["position"])
+    assert f"[author: Zoe; conversation: 2026-04-02; {says}; source: talk-7] (score" in text
 
 
 @pytest.mark.requirement("search-30", "lesson-3.20")

@@ -192,6 +192,39 @@ async def test_results_and_errors_are_what_the_schemas_say(agents: Agents, mode:
     assert called == set(ORDER)
 
 
+@pytest.mark.requirement("know-schema")
+async def test_results_of_the_knowledge_tools_are_what_their_schemas_say(agents: Agents) -> None:
+    me = await agents()
+    schemas = {tool["name"]: tool["outputSchema"] for tool in await listed(agents)}
+
+    async def call(name: str, **given: object) -> Any:
+        answer = await me.client.call_tool(name, given)
+        assert not answer.is_error, answer
+        jsonschema.validate(answer.structured_content, {**schemas[name], "additionalProperties": False})
+        called.add(name)
+        return answer.structured_content
+
+    called: set[str] = set()
+    old = await call("memory_store", content="Likes tea", metadata={"tags": ["t"]})
+    plain = (await me.call("remember", content="Likes milk", scope="personal", category="longterm"))["memoryId"]
+    relation = {"subject": "a", "relation": "b", "object": "c"}
+    new = await call("memory_store", content="Likes coffee", supersedes=old["memoryId"], relations=[relation] * 70)
+    assert new["supersedes"] == [old["memoryId"]]
+    blocked = await call("memory_store", content="Likes water", supersedes=plain)
+    assert "supersedes" not in blocked
+    for more in ({}, {"explain": True, "evidence_fields": True, "include_superseded": True}):
+        assert (await call("memory_search", query="likes", **more))["rows"]
+    await call("memory_search", query="nothing of the kind")
+    assert (await call("memory_history", chunk_id=new["memoryId"]))["total"] == 2
+    rating = {"usefulness": 4, "harmful": False, "justification": "why", "model_version": "m"}
+    for ident in (new["memoryId"], "unknown"):
+        await call("memory_feedback", chunk_id=ident, **rating)
+    for tool in ("memory_namespaces", "memory_status", "memory_stats"):
+        await call(tool)
+    await call("memory_delete", chunk_id=new["memoryId"])
+    assert called == {tool.name for tool in MEMORY}
+
+
 async def test_an_unknown_tool_is_an_error_that_names_it(agents: Agents) -> None:
     client = (await agents()).client
     answer = await client.call_tool("memorise", {})
