@@ -226,11 +226,17 @@ class Projection:
 
     async def _warm_up(self, track: Track) -> Bookmark | None:
         """Take what an earlier process was told, and return from where the feed may go on."""
-        told = None if self._warm is None else await self._warm.load(track.sight)
-        if told is None:
+        bookmark = None if self._warm is None else await self._warm.bookmark(track.sight)
+        if self._warm is None or bookmark is None:
             return None
-        await track.warm_up(told)
-        return told.bookmark
+        try:
+            async for changes in self._warm.told(track.sight, bookmark):
+                track.warm_up(changes)
+        except Unavailable:
+            track.start_over()
+            return None
+        track.go_on(bookmark)
+        return bookmark
 
     def _bookmarks(self) -> dict[Sight, Bookmark]:
         """Return how far each sight is that is followed."""

@@ -170,8 +170,9 @@ class Records:
         return sorted(found, key=lambda row: (not row.place.mine, row.place.fetch, row.revision))
 
     def stubs(self, ident: str) -> list[Row]:
-        """Return the caller's own stubs with this id."""
-        return [rows[ident] for place, rows in self._stubs.items() if place.mine and ident in rows]
+        """Return the caller's own stubs with this id, the newest first."""
+        found = [rows[ident] for place, rows in self._stubs.items() if place.mine and ident in rows]
+        return sorted(found, key=_age)
 
     def deleted_rows(self) -> list[Row]:
         """Return every deleted row that is not erased yet."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 import msgspec
 
 from identity.errors import AccessDenied, LoomError
-from identity.ports import CaughtUp, Entry, Event, Following, Marker, Reset
+from identity.ports import Bookmark, CaughtUp, Entry, Event, Following, Marker, Reset
 from identity.visibility import Sight
 from loomem.views.kinds import Kinds
-from loomem.views.warm import Told, WarmStart
+from loomem.views.warm import WarmStart
 
 
 class Mark(msgspec.Struct, frozen=True, order=True):
@@ -25,8 +26,6 @@ class Mark(msgspec.Struct, frozen=True, order=True):
 
 
 START = Mark(0, 0)
-WARM_BATCH = 500
-"""Changes of an earlier process that are taken at a stretch."""
 
 
 class Track:
@@ -74,13 +73,14 @@ class Track:
         if self._warm is not None:
             self._warm.start_over(self.sight)
 
-    async def warm_up(self, told: Told) -> None:
-        """Take what was told to an earlier process; the feed goes on from there."""
-        for count, change in enumerate(told.changes):
-            if count % WARM_BATCH == 0:
-                await asyncio.sleep(0)
+    def warm_up(self, changes: Iterable[Entry | Marker]) -> None:
+        """Take some of what was told to an earlier process."""
+        for change in changes:
             self._views.apply(self.sight, change)
-        self.cursor = told.bookmark.revision
+
+    def go_on(self, bookmark: Bookmark) -> None:
+        """Expect what comes after a bookmark; everything up to it has been taken."""
+        self.cursor = bookmark.revision
 
     def mark(self, sequence: int) -> Mark:
         """Return the point at which a sequence of the bucket stands."""

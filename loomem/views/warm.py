@@ -11,10 +11,11 @@ One SQLite file, used in threads. Deliberately absent: what an entry means; any 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import secrets
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,7 @@ from typing import TypeVar
 
 import msgspec
 
+from identity.errors import Unavailable
 from identity.ports import Bookmark, Clock, Entry, Marker, Reason, Witness
 from identity.visibility import Sight
 from loomem.core import analyse
@@ -37,6 +39,8 @@ FORMAT = 1_000 + analyse.VERSION
 LEAST = 2_000
 """Changes that a caller is told before they are worth a copy."""
 EVERY_S = 5.0
+PAGE = 1_000
+"""Changes that are read at a time: the whole copy of a large view would take more memory than the view."""
 BATCH = 2_000
 """Changes that are written without waiting for that."""
 BACKLOG_LIMIT = 100_000
@@ -74,13 +78,6 @@ WHERE excluded.revision >= bookmarks.revision
 """
 
 
-class Told(msgspec.Struct, frozen=True):
-    """What is known of one sight, and how far that reaches."""
-
-    changes: list[Entry | Marker]
-    bookmark: Bookmark
-
-
 class _Batch(msgspec.Struct):
     """What is to be written of one sight."""
 
@@ -114,9 +111,26 @@ class WarmStart:
 
     # --- reading ---
 
-    async def load(self, sight: Sight) -> Told | None:
-        """Return what was told of a sight by the last writing, or None when nothing is known of it."""
-        return await self._in_thread(lambda: self._load(_name(sight)))
+    async def bookmark(self, sight: Sight) -> Bookmark | None:
+        """Return how far a sight had been told at the last writing, or None when nothing is known of it."""
+        return await self._in_thread(lambda: self._bookmark(_name(sight)))
+
+    async def told(self, sight: Sight, bookmark: Bookmark) -> AsyncGenerator[list[Entry | Marker], None]:
+        """Yield what a sight had been told up to a bookmark, in pages and in no order; of each key the last change.
+
+        A key that another process overwrites meanwhile is left out: the feed tells it again.
+
+        Raises: Unavailable, when it cannot be read to its end.
+        """
+        after = ""
+        while True:
+            page = await self._in_thread(functools.partial(self._page, _name(sight), bookmark.revision, after))
+            if page is None:
+                raise Unavailable("the copy of the views cannot be read")
+            if not page:
+                return
+            yield [_change(*row) for row in page]
+            after = page[-1][0]
 
     # --- what is told ---
 
@@ -245,31 +259,34 @@ class WarmStart:
     def _oldest_gap(self) -> int:
         return _micros(self._clock.now()) - GAP_LIFE_S * 10**6
 
-    def _load(self, name: str) -> Told | None:
+    def _bookmark(self, name: str) -> Bookmark | None:
         if not self._path.exists():
             return None
-        connection = self._connection()
-        with closing(connection.cursor()) as cursor:
-            cursor.execute("BEGIN")
-            try:
-                found = cursor.execute(
-                    "SELECT epoch, revision, heard FROM bookmarks WHERE sight = ?", (name,)
-                ).fetchone()
-                if found is None or found[1] == 0:
-                    return None
-                oldest = self._oldest_gap()
-                rows = cursor.execute(
-                    "SELECT key, revision, at, reason, value FROM entries WHERE sight = ? AND revision <= ? "
-                    "AND (value IS NOT NULL OR (reason = ? AND at > ?)) ORDER BY revision",
-                    (name, found[1], Reason.FORGET, oldest),
+        with closing(self._connection().cursor()) as cursor:
+            found = cursor.execute("SELECT epoch, revision, heard FROM bookmarks WHERE sight = ?", (name,)).fetchone()
+            if found is None or found[1] == 0:
+                return None
+            epoch, revision, heard = found
+            ends = [
+                cursor.execute(
+                    "SELECT key, revision, at FROM entries WHERE sight = ? AND revision <= ? "
+                    f"ORDER BY revision {order} LIMIT ?",
+                    (name, revision, WITNESSES // 2),
                 ).fetchall()
-            finally:
-                cursor.execute("COMMIT")
-        epoch, revision, heard = found
-        changes = [_change(*row) for row in rows]
+                for order in ("DESC", "ASC")
+            ]
+        witnesses = tuple(Witness(key, at_revision, _moment(at)) for rows in ends for key, at_revision, at in rows)
         self._epochs[name] = epoch
-        self._marked[name] = bookmark = Bookmark(revision=revision, heard=heard, witnesses=_witnesses(changes))
-        return Told(changes, bookmark)
+        self._marked[name] = bookmark = Bookmark(revision=revision, heard=heard, witnesses=witnesses)
+        return bookmark
+
+    def _page(self, name: str, revision: int, after: str) -> list[tuple[str, int, int, str | None, bytes | None]]:
+        with closing(self._connection().cursor()) as cursor:
+            return cursor.execute(
+                "SELECT key, revision, at, reason, value FROM entries WHERE sight = ? AND key > ? AND revision <= ? "
+                "AND (value IS NOT NULL OR (reason = ? AND at > ?)) ORDER BY key LIMIT ?",
+                (name, after, revision, Reason.FORGET, self._oldest_gap(), PAGE),
+            ).fetchall()
 
     def _known(self, sources: Sequence[Source]) -> dict[Source, Terms]:
         found: dict[Source, Terms] = {}
@@ -328,13 +345,6 @@ class WarmStart:
 
 def _name(sight: Sight) -> str:
     return f"{sight.bucket} {sight.filter}"
-
-
-def _witnesses(changes: Sequence[Entry | Marker]) -> tuple[Witness, ...]:
-    """Return the last changes, and some of before in case those have changed since."""
-    half = WITNESSES // 2
-    chosen = [*changes[: -half - 1 : -1], *changes[: -half : max(1, len(changes) // half)]]
-    return tuple(Witness(change.key, change.revision, change.at) for change in chosen[:WITNESSES])
 
 
 def _row(name: str, change: Entry | Marker) -> tuple[str, str, int, int, str | None, bytes | None]:
