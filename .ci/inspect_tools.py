@@ -41,7 +41,9 @@ class Inspector:
         return found
 
     def _run(self, *arguments: str) -> Result:
-        ran = subprocess.run([*self._command, *arguments], capture_output=True, text=True, encoding="utf-8", timeout=90, check=False)
+        ran = subprocess.run(
+            [*self._command, *arguments], capture_output=True, text=True, encoding="utf-8", timeout=90, check=False
+        )
         if ran.returncode != 0:
             raise SystemExit(f"inspector {arguments}: {ran.stdout}{ran.stderr}")
         answer: Result = json.loads(ran.stdout)

@@ -29,7 +29,9 @@ class Figures(msgspec.Struct):
 
 def _bench(file: Path, *arguments: str) -> tuple[str, Figures]:
     command = [sys.executable, "-m", "bench", *arguments, "--quick", "--json", file]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=BENCH_S, check=True)
+    run = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", timeout=BENCH_S, check=True
+    )
     return run.stdout, msgspec.json.decode(file.read_bytes(), type=Figures)
 
 
