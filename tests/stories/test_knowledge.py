@@ -214,7 +214,8 @@ async def test_an_id_of_a_stream_may_hold_dots_and_at_signs_and_be_long(agents: 
     [row] = (await other.call("memory_search", query="desk", stream=stream, at_least=changed["position"]))["rows"]
     assert row["content"] == "at the desk"
     assert await recalled(other) == []
-    await stored(other, "on the chair", stream=stream)
+    last = await other.call("memory_store", content="on the chair", stream=stream)
+    await me.call("memory_search", query="chair", stream=stream, at_least=last["position"])
     assert (await me.call("memory_stats", stream="work"))["health"]["live"] == 2
     assert (await me.refused("memory_store", content="one too many", stream=stream)).code == "STORAGE_FULL"
     for bad in ("a/b", "x" * 129, "a b", "a*"):
