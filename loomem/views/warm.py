@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -34,13 +34,15 @@ from loomem.views.text import Source
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-FORMAT = 1_000 + analyse.VERSION
+FORMAT = 2_000 + analyse.VERSION
 """Of the file; terms of another analyser are of no use."""
 LEAST = 2_000
 """Changes that a caller is told before they are worth a copy."""
 EVERY_S = 5.0
 PAGE = 1_000
 """Changes that are read at a time: the whole copy of a large view would take more memory than the view."""
+AT_ONCE = 500
+"""Rows of one statement."""
 BATCH = 2_000
 """Changes that are written without waiting for that."""
 BACKLOG_LIMIT = 100_000
@@ -60,6 +62,8 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
   sight TEXT NOT NULL, key TEXT NOT NULL, revision INTEGER NOT NULL, at INTEGER NOT NULL, reason TEXT, value BLOB,
   PRIMARY KEY (sight, key)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS gaps ON entries (at) WHERE value IS NULL;
+CREATE INDEX IF NOT EXISTS by_revision ON entries (sight, revision);
 CREATE TABLE IF NOT EXISTS bookmarks (
   sight TEXT PRIMARY KEY, epoch TEXT NOT NULL, revision INTEGER NOT NULL, heard REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS terms (
@@ -67,10 +71,13 @@ CREATE TABLE IF NOT EXISTS terms (
   WITHOUT ROWID;
 """
 _PUT = """
-INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO entries VALUES {rows}
 ON CONFLICT DO UPDATE SET revision = excluded.revision, at = excluded.at, reason = excluded.reason, value = excluded.value
 WHERE excluded.revision > entries.revision
 """
+_LEARN = "INSERT OR REPLACE INTO terms VALUES {rows}"
+_UNLEARN = "DELETE FROM terms WHERE address IN (VALUES {rows})"
+_RECALL = "SELECT address, revision, words, stems, languages FROM terms WHERE address IN (VALUES {rows})"
 _MARK = """
 INSERT INTO bookmarks VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET revision = excluded.revision, heard = excluded.heard
@@ -289,36 +296,26 @@ class WarmStart:
             ).fetchall()
 
     def _known(self, sources: Sequence[Source]) -> dict[Source, Terms]:
-        found: dict[Source, Terms] = {}
         with closing(self._connection().cursor()) as cursor:
-            for address, revision in sources:
-                row = cursor.execute(
-                    "SELECT words, stems, languages FROM terms WHERE address = ? AND revision = ?", (address, revision)
-                ).fetchone()
-                if row is not None:
-                    languages = tuple(Language(language) for language in row[2].split())
-                    found[address, revision] = Terms(row[0], row[1], languages)
-        return found
+            rows = _execute(cursor, _RECALL, [(address,) for address, _ in sources])
+        wanted = set(sources)
+        return {
+            (address, revision): Terms(words, stems, tuple(Language(language) for language in languages.split()))
+            for address, revision, words, stems, languages in rows
+            if (address, revision) in wanted
+        }
 
     def _write(
         self, batches: Mapping[str, _Batch], marks: Mapping[str, Bookmark], learnt: Mapping[Source, Terms]
     ) -> None:
         connection = self._connection()
-        with closing(connection.cursor()) as cursor:
+        with connection, closing(connection.cursor()) as cursor:  # all of it or nothing
             cursor.execute("BEGIN IMMEDIATE")
-            try:
-                for name in {*batches, *marks}:
-                    self._write_sight(cursor, name, batches.get(name), marks.get(name))
-                cursor.executemany(
-                    "INSERT OR REPLACE INTO terms VALUES (?, ?, ?, ?, ?)",
-                    [(*source, each.words, each.stems, " ".join(each.languages)) for source, each in learnt.items()],
-                )
-                oldest = self._oldest_gap()
-                cursor.execute("DELETE FROM entries WHERE value IS NULL AND at < ?", (oldest,))
-            except BaseException:
-                cursor.execute("ROLLBACK")
-                raise
-            cursor.execute("COMMIT")
+            for name in {*batches, *marks}:
+                self._write_sight(cursor, name, batches.get(name), marks.get(name))
+            rows = [(*source, each.words, each.stems, " ".join(each.languages)) for source, each in learnt.items()]
+            _execute(cursor, _LEARN, rows)
+            cursor.execute("DELETE FROM entries WHERE value IS NULL AND at < ?", (self._oldest_gap(),))
 
     def _write_sight(self, cursor: sqlite3.Cursor, name: str, batch: _Batch | None, mark: Bookmark | None) -> None:
         known = self._epochs.get(name)
@@ -334,13 +331,25 @@ class WarmStart:
                 raise _Overtaken
         if batch is not None:
             bucket = name.partition(" ")[0]
-            cursor.executemany(_PUT, [_row(name, change) for change in batch.changes.values()])
-            cursor.executemany(
-                "DELETE FROM terms WHERE address = ? AND revision < ?",
-                [(f"{bucket} {change.key}", change.revision) for change in batch.changes.values()],
-            )
+            _execute(cursor, _PUT, [_row(name, change) for change in batch.changes.values()])
+            _execute(cursor, _UNLEARN, [(f"{bucket} {key}",) for key in batch.changes])
         if mark is not None:
             cursor.execute(_MARK, (name, self._epochs[name], mark.revision, mark.heard))
+
+
+def _execute(cursor: sqlite3.Cursor, statement: str, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Execute a statement for many rows at a time, and return what it finds.
+
+    Between two steps the module gives up the interpreter, and beside a busy thread waits milliseconds to have it back: a
+    step a row would make thousands of rows take seconds.
+    """
+    found: list[Any] = []
+    for at in range(0, len(rows), AT_ONCE):
+        some = rows[at : at + AT_ONCE]
+        row = f"({', '.join('?' * len(some[0]))})"
+        cursor.execute(statement.format(rows=", ".join([row] * len(some))), [value for each in some for value in each])
+        found += cursor.fetchall()
+    return found
 
 
 def _name(sight: Sight) -> str:
