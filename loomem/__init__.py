@@ -8,6 +8,7 @@
     node       the background process: starting, watching, leaving
     engine     the facade that every door calls (`facts`: the half of it that knows facts)
     results    what it answers (`fact_results`: about facts)
+    companion  a task that lives as long as a context
 
 Deliberately absent: schemas and texts for models (`pattern`), the environment, any index that is written by a writer.
 """

@@ -25,9 +25,10 @@ import msgspec
 
 from identity.errors import AccessDenied, LoomError, Unavailable
 from identity.ports import Bookmark, CaughtUp, Event, Reset, Witness
+from loomem.companion import Companion
 from loomem.nats import faults
 from loomem.nats.bucket import MARKER_LIFE_S, held_of, read, stream_of
-from loomem.nats.link import Companion, Link
+from loomem.nats.link import Link
 from loomem.nats.topology import call
 
 if TYPE_CHECKING:

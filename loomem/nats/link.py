@@ -13,7 +13,7 @@ import asyncio
 import logging
 import random
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from identity.errors import AccessDenied, InvalidInput, LoomError, Unavailable
+from loomem.companion import Companion
 from loomem.nats import faults
 from loomem.nats.answers import Answers, Message, check_size, message_of
 from loomem.nats.endpoint import Endpoint
@@ -37,8 +38,6 @@ log = logging.getLogger(__name__)
 PAUSES_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.5)
 """Between attempts; the last one repeats. Each is varied by a quarter, so that clients do not come in step."""
 REQUEST_S = 2.0
-INSIST_S = 0.5
-"""After so long a cancellation is repeated."""
 LOST = "The connection to the broker (NATS) was lost."
 
 _DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]*)')
@@ -66,32 +65,6 @@ class _Standing(msgspec.Struct):
     queue: str
     handler: Handler
     live: Subscription | None = None
-
-
-class Companion:
-    """One task that runs as long as a context is entered.
-
-    A bare `TaskGroup` in a context manager would wrap every exception of the body in a group; this one wraps only what
-    the task itself raised.
-    """
-
-    def __init__(self) -> None:
-        self._group = asyncio.TaskGroup()
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        await self._group.__aenter__()
-        self._task = self._group.create_task(work, name=name)
-
-    async def stop(self, error: BaseException | None) -> None:
-        """Cancel the task and wait for its end. Raises: what the task raised, as a group."""
-        while self._task is not None and not self._task.done():
-            # More than once, in case a library underneath takes a cancellation for its own.
-            self._task.cancel()
-            await asyncio.wait((self._task,), timeout=INSIST_S)
-        # A cancellation may be the group's own way to end the body, so the group has to see it.
-        cancelled = error if isinstance(error, asyncio.CancelledError) else None
-        await self._group.__aexit__(type(cancelled) if cancelled else None, cancelled, None)
 
 
 class Link:

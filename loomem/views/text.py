@@ -13,13 +13,13 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Protocol, Self
 
 import msgspec
 import tantivy
 from tantivy import Occur, Query
 
+from loomem.companion import Companion
 from loomem.core.analyse import Analyser, Language, Term, Terms, TextQuery
 
 log = logging.getLogger(__name__)
@@ -131,24 +131,15 @@ class Text:
         self._searchable = 0
         self._changed = asyncio.Event()
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-        self._group: asyncio.TaskGroup | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._companion = Companion()
         self._commit_s = 0.0
 
     async def __aenter__(self) -> Self:
-        self._group = await asyncio.TaskGroup().__aenter__()
-        self._task = self._group.create_task(self._commit_changes())
+        await self._companion.start(self._commit_changes(), "index of words")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        group, self._group = self._group, None
-        if self._task is not None:
-            self._task.cancel()
-        if group is not None:
-            cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
-            await (group.__aexit__(kind, error, trace) if cancelled else group.__aexit__(None, None, None))
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        await self._companion.stop(error)
         for _, future in self._waiting:
             future.cancel()
 

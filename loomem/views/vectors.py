@@ -14,7 +14,6 @@ import asyncio
 import importlib
 import logging
 from collections.abc import Collection, Iterator
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -23,6 +22,7 @@ from identity.errors import Corrupt
 from identity.keys import Key, Kind, Root, escape_token
 from identity.ports import Entry, Marker
 from identity.visibility import Sight
+from loomem.companion import Companion
 from loomem.core.embedding import Embedded
 from loomem.core.row import Place, Row
 from loomem.core.search.fuse import Hit
@@ -73,24 +73,15 @@ class Vectors:
         """Vectors that are none, by space: tokens of the memory's id and of the model."""
         self._grown = asyncio.Event()
         """There may be work for the task that prepares."""
-        self._group: asyncio.TaskGroup | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._companion = Companion()
         records.watch(self)
 
     async def __aenter__(self) -> Self:
-        self._group = await asyncio.TaskGroup().__aenter__()
-        self._task = self._group.create_task(self._prepare_always())
+        await self._companion.start(self._prepare_always(), "vectors")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        group, self._group = self._group, None
-        if self._task is not None:
-            self._task.cancel()
-        if group is not None:
-            cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
-            await (group.__aexit__(kind, error, trace) if cancelled else group.__aexit__(None, None, None))
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        await self._companion.stop(error)
 
     # --- folding vectors ---
 
