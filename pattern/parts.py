@@ -71,6 +71,7 @@ class Parts:
                 zone=settings.timezone,
                 facts=settings.facts,
                 files=Files((settings.files_dir,)),
+                jobs=views.jobs,
                 search=Search(
                     views=views,
                     clock=self.clock,

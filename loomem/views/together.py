@@ -12,6 +12,7 @@ from identity.keys import Kind
 from identity.ports import Buckets, Feed
 from loomem.views.dates import Dates
 from loomem.views.feedback import Feedback
+from loomem.views.jobs import Jobs
 from loomem.views.kinds import View
 from loomem.views.projection import PATIENCE_S, Projection
 from loomem.views.records import Records
@@ -30,6 +31,7 @@ class Views(msgspec.Struct, frozen=True, kw_only=True):
     threads: Threads
     dates: Dates
     feedback: Feedback
+    jobs: Jobs
 
 
 @asynccontextmanager
@@ -44,10 +46,11 @@ async def views_of(
     """Keep the views of a caller up to date behind the body."""
     made: list[Vectors] = []
     feedback = Feedback()
+    jobs = Jobs()
 
     def others(records: Records) -> Mapping[Kind, View]:
         made.append(Vectors(records))
-        return {Kind.VECTOR: made[0], Kind.FEEDBACK: feedback}
+        return {Kind.VECTOR: made[0], Kind.FEEDBACK: feedback, Kind.JOB: jobs}
 
     projection = Projection(feed, buckets, caller, views=others, patience_s=patience_s, warm=warm)
     [vectors] = made
@@ -57,5 +60,11 @@ async def views_of(
     projection.records.watch(dates)
     async with vectors, projection, Words(projection, warm) as words:
         yield Views(
-            projection=projection, words=words, vectors=vectors, threads=threads, dates=dates, feedback=feedback
+            projection=projection,
+            words=words,
+            vectors=vectors,
+            threads=threads,
+            dates=dates,
+            feedback=feedback,
+            jobs=jobs,
         )

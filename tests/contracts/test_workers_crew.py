@@ -23,7 +23,7 @@ from loomem.nats.topology import KvBuckets, call
 from loomem.workers import duty
 from loomem.workers.crew import Crew, CrewLimits
 from loomem.workers.duty import Worker
-from loomem.workers.failures import Failure, decode
+from loomem.core.jobs import Failure, decode
 from loomem.workers.status import State, Tally
 from pattern.testing.accounts import NatsAccount
 from pattern.testing.server import NatsServer, free_port

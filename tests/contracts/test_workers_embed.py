@@ -24,7 +24,7 @@ from loomem.embed.settings import Adapter, EmbedSettings
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
 from loomem.workers import duty
-from loomem.workers.failures import decode as decode_failures
+from loomem.core.jobs import decode as decode_failures
 from loomem.workers.services import Services
 from pattern.testing.accounts import NatsAccount
 from pattern.testing.server import NatsServer
