@@ -164,7 +164,7 @@ class WarmStart:
         if self._given_up or not self._path.exists():
             return {}
         try:
-            return self._thread.submit(self._known, sources).result(KNOWN_S)
+            return self._thread.submit(self._guarded, lambda: self._known(sources)).result(KNOWN_S) or {}
         except (sqlite3.Error, OSError, ValueError, RuntimeError, TimeoutError) as error:
             log.warning("event=terms_not_read reason=%r", type(error).__name__)
             return {}
@@ -224,16 +224,27 @@ class WarmStart:
         if self._given_up:
             return None
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: self._guarded(work))
         except _Overtaken:
             self._give_up("another process began it anew")
-        except sqlite3.OperationalError as error:  # locked for long, no space, read-only: the file itself is well
-            self._give_up(type(error).__name__)
         except (sqlite3.Error, OSError, ValueError) as error:
             self._give_up(type(error).__name__)
+        return None
+
+    def _guarded(self, work: Callable[[], T]) -> T | None:
+        """Do some work unless the copy is given up; a file that cannot be read goes before other work could meet it."""
+        if self._given_up:
+            return None
+        try:
+            return work()
+        except sqlite3.OperationalError:  # locked for long, no space, read-only: the file itself is well
+            self._given_up = True
+            raise
+        except (sqlite3.Error, OSError, ValueError):
+            self._given_up = True
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
-        return None
+            raise
 
     def _give_up(self, reason: str) -> None:
         log.warning("event=warm_start_given_up reason=%r", reason)
