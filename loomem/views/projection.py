@@ -23,7 +23,7 @@ from typing import Self
 import msgspec
 
 from identity.agent import Caller
-from identity.errors import AccessDenied, InvalidInput, LoomError, Unavailable
+from identity.errors import InvalidInput, LoomError, Unavailable
 from identity.keys import Kind, parse_key
 from identity.ports import Bookmark, Buckets, Feed
 from identity.visibility import Scope, sights
@@ -238,7 +238,9 @@ class Projection:
                     await asyncio.get_running_loop().create_future()
             except LoomError as error:
                 track.fail(error)
-                log.warning("event=view_interrupted scope=%s kind=%s code=%s", stretch.sight.scope, stretch.kind, error.code)
+                log.warning(
+                    "event=view_interrupted scope=%s kind=%s code=%s", stretch.sight.scope, stretch.kind, error.code
+                )
             finally:
                 track.following = None
                 track.attached.clear()
