@@ -315,7 +315,7 @@ class Engine(FactEngine):
         """
         ident = check.clean_id(memory_id, self.limits)
         found = await read.fetch(self._door, ident, _position(at_least))
-        return msgspec.structs.replace(found, extraction=self._extraction(ident))
+        return msgspec.structs.replace(found, extraction=await self._extraction(ident))
 
     async def recall(
         self,

@@ -152,7 +152,7 @@ class FactEngine:
         """
         ident = check.clean_id(chunk_id, self._door.limits, field="chunk_id")
         found = await history.history(self._door, ident, history.clean_limit(limit), await self._stream(stream))
-        return msgspec.structs.replace(found, extraction=self._extraction(ident)) if found.versions else found
+        return msgspec.structs.replace(found, extraction=await self._extraction(ident)) if found.versions else found
 
     async def namespaces(self) -> Namespaces:
         """Return the streams that the caller may name. Raises: Unavailable."""
@@ -169,7 +169,7 @@ class FactEngine:
         if ident is None:
             return status
         await self._door.look_up([ident])
-        extraction = self._extraction(self._door.rows(ident)[0].id)
+        extraction = await self._extraction(self._door.rows(ident)[0].id)
         if extraction is None:
             raise NotFound("This is the id of a memory, not of a source that memory_ingest stored", memoryId=ident)
         return msgspec.structs.replace(status, source_id=ident, extraction=extraction)
@@ -180,10 +180,10 @@ class FactEngine:
         indexed = None if self._search is None else self._search.indexed
         return await overview.stats(self._door, found, await self._meaning(), indexed)
 
-    def _extraction(self, ident: str) -> Job | None:
-        """Return how the extraction of a source is; None for what is none."""
+    async def _extraction(self, ident: str) -> Job | None:
+        """Return how the extraction of a source is; None for what is none. Raises: Unavailable."""
         rows = self._door.projection.records.find(ident)
-        return self._intake.job_of(rows[0].memory) if rows and is_source(rows[0].memory) else None
+        return await self._intake.job(rows[0]) if rows and is_source(rows[0].memory) else None
 
     async def _meaning(self) -> Meaning | None:
         return None if self._search is None else await self._search.meaning()

@@ -59,6 +59,7 @@ def run(settings: Settings) -> int:
     @asynccontextmanager
     async def services(link: Link) -> AsyncGenerator[StatusSource, None]:
         from loomem.node.embedding import answering
+        from loomem.workers.extract import Hygiene
         from loomem.workers.services import open_services
 
         node_id = await asyncio.to_thread(NodeFiles.of(spec).node_id)
@@ -68,6 +69,8 @@ def run(settings: Settings) -> int:
             clock=SystemClock(),
             replicas=settings.replicas,
             embed=model_settings(settings),
+            reading=settings.reading,
+            hygiene=Hygiene(pii=settings.facts.pii, scan=settings.scan_policy),
             shared=settings.nats.url is not None,
         )
         async with opened as background, answering(link, node_id, background.host):

@@ -16,8 +16,10 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from identity.errors import InvalidInput
+from loomem.core.extract import ExtractSettings
 from loomem.core.facts import FactSettings
 from loomem.core.limits import Limits
+from loomem.core.reading import ReadSettings
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.settings import SearchSettings
 from loomem.embed.settings import EmbedSettings
@@ -83,6 +85,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Which tools a session offers."""
     facts: FactSettings
     """How facts are stored: whose word is trusted, which streams there are, what is redacted."""
+    reading: ReadSettings
+    """How the node reads conversations."""
     files: tuple[str, ...]
     """The configuration files that were read."""
     log_level: str | None
@@ -130,6 +134,17 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
             honor_caller_trust_source=file.server.honor_caller_trust_source,
             namespaces=file.namespaces,
             pii=file.pii,
+            fragments=file.fragments.enabled,
+            extract=file.extraction.enabled,
+            wait_s=file.extraction.wait_s,
+        ),
+        reading=ReadSettings(
+            extractor=file.extraction.extractor,
+            rules=ExtractSettings(
+                facts_limit=file.extraction.facts_limit,
+                confidence_floor=file.extraction.confidence_floor,
+                topics=file.extraction.topics,
+            ),
         ),
         files=tuple(layer.file for layer in layers),
         log_level=None if file.log_level is None else LEVELS[file.log_level],

@@ -223,9 +223,7 @@ def source_records(
         part = msgspec.structs.replace(
             known, source_id=draft.id, part=number, byte_start=piece.start, byte_end=piece.end
         )
-        records.append(
-            msgspec.structs.replace(draft, id=part_id(draft.id, number), content=piece.text, knowledge=part)
-        )
+        records.append(msgspec.structs.replace(draft, id=part_id(draft.id, number), content=piece.text, knowledge=part))
     return records
 
 

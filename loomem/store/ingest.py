@@ -14,12 +14,12 @@ from datetime import date, tzinfo
 
 import msgspec
 
-from identity.errors import InvalidInput, LoomError, Unavailable
-from identity.ports import Progress
+from identity.errors import Corrupt, InvalidInput, LoomError, Unavailable
+from identity.ports import Entry, Progress
 from loomem.core import limits as check
 from loomem.core import plan
 from loomem.core.facts import FactSettings, category_of
-from loomem.core.jobs import JobState, state_of
+from loomem.core.jobs import JobState, decode, state_of
 from loomem.core.knowledge import Knowledge
 from loomem.core.record import Memory
 from loomem.core.row import Row
@@ -105,7 +105,7 @@ class Intake:
             bytes=len(prepared.text.encode()),
             parts=len(prepared.pieces),
             conversation_date=None if prepared.day is None else prepared.day.isoformat(),
-            extraction=self.job_of(source, state),
+            extraction=self._job(source, state),
             facts=[_fact(self._door, row) for row in self._facts(source, state)] or None,
             fragments=fragments,
             revision=written[0].revision,
@@ -113,14 +113,22 @@ class Intake:
             warnings=prepared.notices or None,
         )
 
-    def job_of(self, source: Memory, state: JobState | None = None) -> Job:
-        """Return how the extraction of a source is."""
-        known = source.knowledge or Knowledge()
-        if not known.extract:
+    async def job(self, source: Row) -> Job:
+        """Return how the extraction of a source is by now. Raises: Unavailable."""
+        bucket, path = address_of(source)
+        held = await (await self._door.bucket(bucket)).get(path)
+        record = None
+        if isinstance(held, Entry):
+            with suppress(Corrupt):
+                record = decode(held.value)
+        return self._job(source.memory, state_of(record))
+
+    # --- within ---
+
+    def _job(self, source: Memory, state: JobState | None) -> Job:
+        if source.knowledge is None or not source.knowledge.extract:
             return Job(state=OFF)
-        if state is None:
-            row = self._row(source.id)
-            state = state_of(None) if row is None or self._jobs is None else self._jobs.of(row)
+        state = state or state_of(None)
         done = state.extraction
         return Job(
             state=str(state.state),
@@ -132,8 +140,6 @@ class Intake:
             failed_pieces=(None if done is None else done.failed_pieces) or None,
             fact_ids=[row.id for row in self._facts(source, state)] or None,
         )
-
-    # --- within ---
 
     def _prepared(self, given: str, day: date | None) -> _Prepared:
         """Clean a conversation and plan its records. In a thread. Raises: InvalidInput."""

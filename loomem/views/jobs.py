@@ -1,5 +1,6 @@
 """The view of jobs: how the extraction of each source is that one caller may see. Fed by what stands beside memories (kind `x`).
 
+It comes up behind the memories, as all that workers write; who asks after one job asks its bucket.
 Deliberately absent: doing a job, or putting one off (`loomem.workers`).
 """
 
@@ -63,10 +64,6 @@ class Jobs:
         self._held.pop((sight.bucket, key.beside(key.kind)), None)
 
     # --- reading ---
-
-    def of(self, row: Row) -> JobState:
-        """Return how the extraction of a source is; pending when nobody has begun it."""
-        return self._held.get(address_of(row), _UNSEEN).state
 
     def failed_since(self, ms: int) -> int:
         """Return how many extractions failed at their last try, if that was since a moment; in milliseconds since 1970."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import date
-from enum import StrEnum
 from typing import Protocol
 
 import msgspec
@@ -16,16 +15,6 @@ from loomem.core.extract import Extracted, ExtractSettings, offline
 from loomem.core.transcript import segment
 
 OFFLINE = "offline"
-
-
-class Extractor(StrEnum):
-    """Who reads."""
-
-    AUTO = "auto"
-    """A model where there is one, else our own rules."""
-    OFFLINE = "offline"
-    LLM = "llm"
-    """A model, or nobody."""
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

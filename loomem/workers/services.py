@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -11,6 +11,7 @@ import msgspec
 from identity.ports import Clock
 from loomem.core.embedding import EmbeddingState
 from loomem.core.limits import Limits
+from loomem.core.reading import ReadSettings
 from loomem.embed.host import ModelHost
 from loomem.embed.opening import open_embedder
 from loomem.embed.settings import Adapter, EmbedSettings
@@ -22,8 +23,12 @@ from loomem.workers.crew import Crew, CrewLimits
 from loomem.workers.duty import Worker
 from loomem.workers.embed import EmbedWorker
 from loomem.workers.expire import ExpireWorker
+from loomem.workers.extract import ExtractWorker, Hygiene
+from loomem.workers.reading import OfflineReader
+from loomem.workers.repair import Repair
 from loomem.workers.status import WorkerStatus
 
+READ_SETTINGS = ReadSettings()
 NO_MODEL = EmbedSettings(adapter=Adapter.NONE)
 
 
@@ -62,6 +67,8 @@ async def open_services(
     replicas: int = 1,
     crew_limits: CrewLimits | None = None,
     embed: EmbedSettings = NO_MODEL,
+    reading: ReadSettings = READ_SETTINGS,
+    hygiene: Hygiene | None = None,
     shared: bool = True,
 ) -> AsyncGenerator[Services, None]:
     """Run all workers over an operator's link for as long as the context lasts; leaving it drains them.
@@ -72,23 +79,11 @@ async def open_services(
     buckets, feed, streams = KvBuckets(link, replicas=replicas), KvFeed(link), Streams(link)
     host = ModelHost(embed, open_model=partial(open_embedder, shared=shared))
     workers: list[Worker] = [ExpireWorker(buckets, feed, streams, limits, clock)]
+    workers.append(ExtractWorker(OfflineReader(reading.rules), limits, clock, hygiene))
     embedder: str | None = None
     if host.name is not None:
         workers.append(EmbedWorker(host, host.name, streams, limits, clock))
         embedder = workers[-1].name
-    async with host.running(), _crew(link, buckets, feed, workers, clock, crew_limits) as crew:
+    crew = Crew(link, buckets, feed, workers, clock=clock, limits=crew_limits, prepare=Repair(feed, limits, clock))
+    async with host.running(), crew.running():
         yield Services(crew, host, embedder)
-
-
-@asynccontextmanager
-async def _crew(
-    link: Link,
-    buckets: KvBuckets,
-    feed: KvFeed,
-    workers: Sequence[Worker],
-    clock: Clock,
-    limits: CrewLimits | None,
-) -> AsyncGenerator[Crew, None]:
-    crew = Crew(link, buckets, feed, workers, clock=clock, limits=limits)
-    async with crew.running():
-        yield crew

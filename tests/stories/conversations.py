@@ -1,0 +1,32 @@
+"""What stories of conversations share: a crew that takes facts from them, and a look at what there is."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from loomem.core.limits import Limits
+from loomem.core.reading import ReadSettings
+from loomem.workers.services import Services, open_services
+from pattern.testing.agents import Agent
+from tests.contracts.workers_kit import SystemClock, linked
+
+TALK = "User: I prefer Rust over Go.\nAssistant: Noted.\nUser: My sister Zoë lives in Kraków."
+DAY = "2026-04-02"
+
+
+@asynccontextmanager
+async def reading(url: str, settings: ReadSettings | None = None) -> AsyncGenerator[Services]:
+    """Run the workers, as a node does."""
+    async with (
+        linked(url) as link,
+        open_services(link, limits=Limits(), clock=SystemClock(), reading=settings or ReadSettings()) as services,
+    ):
+        yield services
+
+
+async def found(agent: Agent, query: str, **arguments: Any) -> dict[str, dict[str, Any]]:
+    """Return what a search finds, by id."""
+    answer = await agent.call("memory_search", query=query, top_k=20, **arguments)
+    return {row["id"]: row for row in answer["rows"]}
