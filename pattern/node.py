@@ -69,7 +69,8 @@ def run(settings: Settings) -> int:
             clock=SystemClock(),
             replicas=settings.replicas,
             embed=model_settings(settings),
-            reading=settings.reading,
+            llm=settings.llm,
+            rules=settings.extraction,
             hygiene=Hygiene(pii=settings.facts.pii, scan=settings.scan_policy),
             shared=settings.nats.url is not None,
         )

@@ -19,7 +19,7 @@ from identity.errors import InvalidInput
 from loomem.core.extract import ExtractSettings
 from loomem.core.facts import FactSettings
 from loomem.core.limits import Limits
-from loomem.core.reading import ReadSettings
+from loomem.core.llm import LlmSettings
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.settings import SearchSettings
 from loomem.embed.settings import EmbedSettings
@@ -80,13 +80,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     embed: EmbedSettings
     """The model that the node embeds with."""
+    llm: LlmSettings
+    """What is asked of a language model, and how much of it."""
     search: SearchSettings
     profile: Profile
     """Which tools a session offers."""
     facts: FactSettings
     """How facts are stored: whose word is trusted, which streams there are, what is redacted."""
-    reading: ReadSettings
-    """How the node reads conversations."""
+    extraction: ExtractSettings
+    """What the node takes for a fact in a conversation."""
     files: tuple[str, ...]
     """The configuration files that were read."""
     log_level: str | None
@@ -128,6 +130,7 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
         replicas=file.nats.replicas,
         limits=msgspec.structs.replace(file.limits, retention_s=file.retention.soft_delete_days * 86_400),
         embed=_embed(file, cwd),
+        llm=file.llm,
         search=file.search,
         profile=file.profile,
         facts=FactSettings(
@@ -138,13 +141,10 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
             extract=file.extraction.enabled,
             wait_s=file.extraction.wait_s,
         ),
-        reading=ReadSettings(
-            extractor=file.extraction.extractor,
-            rules=ExtractSettings(
-                facts_limit=file.extraction.facts_limit,
-                confidence_floor=file.extraction.confidence_floor,
-                topics=file.extraction.topics,
-            ),
+        extraction=ExtractSettings(
+            facts_limit=file.extraction.facts_limit,
+            confidence_floor=file.extraction.confidence_floor,
+            topics=file.extraction.topics,
         ),
         files=tuple(layer.file for layer in layers),
         log_level=None if file.log_level is None else LEVELS[file.log_level],

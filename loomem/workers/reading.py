@@ -11,8 +11,11 @@ from typing import Protocol
 
 import msgspec
 
+from identity.errors import LoomError
 from loomem.core.extract import Extracted, ExtractSettings, offline
+from loomem.core.llm import Fault, LlmSettings, ModelFailed, Models, Use
 from loomem.core.transcript import segment
+from loomem.llm.extract import extract
 
 OFFLINE = "offline"
 
@@ -38,6 +41,45 @@ class Reader(Protocol):
         Raises: Unavailable (later), Hopeless (never), any other LoomError (counts against the job).
         """
         ...
+
+
+class ReadingFailed(LoomError):
+    """A model could not read a source."""
+
+    code = "EXTRACTION_FAILED"
+
+
+class ModelReader:
+    """A language model where one may be asked and its budget lasts, else our own rules."""
+
+    def __init__(self, models: Models, llm: LlmSettings, settings: ExtractSettings) -> None:
+        self._models = models
+        self._llm = llm
+        self._settings = settings
+        self._rules = OfflineReader(settings)
+
+    async def read(self, text: str, *, day: date | None) -> Reading:
+        """Return the facts in a text. Raises: ReadingFailed, when a model was asked and gave no answer."""
+        if self._models.off(Use.EXTRACT) is not None:
+            return await self._rules.read(text, day=day)
+        transcript = await asyncio.to_thread(segment, text)
+        try:
+            found = await extract(
+                self._models, text, transcript, conversation_date=day, settings=self._settings, llm=self._llm
+            )
+        except ModelFailed as failed:
+            if failed.fault not in (Fault.OFF, Fault.BUDGET):
+                raise ReadingFailed(f"{failed.kind}: {failed.message}") from failed
+            read = await self._rules.read(text, day=day)
+            return msgspec.structs.replace(read, reason=f"the model was not asked: {failed.message}")
+        return Reading(
+            by=found.model,
+            facts=found.facts,
+            dropped=sum(found.dropped.values()),
+            pieces=found.pieces,
+            failed_pieces=len(found.failures),
+            reason=f"{found.failures[0].kind}: {found.failures[0].message}" if found.failures else None,
+        )
 
 
 class OfflineReader:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from loomem.core.limits import Limits
-from loomem.core.reading import ReadSettings
+from loomem.core.extract import ExtractSettings
 from loomem.workers.services import Services, open_services
 from pattern.testing.agents import Agent
 from tests.contracts.workers_kit import SystemClock, linked
@@ -17,11 +17,11 @@ DAY = "2026-04-02"
 
 
 @asynccontextmanager
-async def reading(url: str, settings: ReadSettings | None = None) -> AsyncGenerator[Services]:
+async def reading(url: str, rules: ExtractSettings | None = None, **options: Any) -> AsyncGenerator[Services]:
     """Run the workers, as a node does."""
     async with (
         linked(url) as link,
-        open_services(link, limits=Limits(), clock=SystemClock(), reading=settings or ReadSettings()) as services,
+        open_services(link, limits=Limits(), clock=SystemClock(), rules=rules or ExtractSettings(), **options) as services,
     ):
         yield services
 
