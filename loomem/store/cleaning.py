@@ -23,6 +23,9 @@ from loomem.store.write import Door
 
 log = logging.getLogger(__name__)
 
+_SPEAKERS = frozenset({"human:", "assistant:"})
+"""What looks like an instruction anywhere but in a conversation."""
+
 
 class Cleaning:
     """Cleans the parts of one fact, and adds up what was found in them."""
@@ -63,7 +66,13 @@ class Cleaning:
         """
         most = self._door.limits.transcript_bytes
         cleaned = clean(text, self._pii)
-        self._found(cleaned.redacted, cleaned.flags)
+        flags = [flag for flag in cleaned.flags if flag.label not in _SPEAKERS]
+        self._found(cleaned.redacted, flags)
+        if flags:
+            labels = ", ".join(dict.fromkeys(repr(flag.label) for flag in flags))
+            self._notices.append(
+                Notice(type="instructions", description=f"it holds what looks like instructions to its reader: {labels}")
+            )
         text = cleaned.text.strip()
         for _ in range(PASSES):
             screened, _, notices = self._door.screen(text, None, max_bytes=most)

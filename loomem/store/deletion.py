@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from identity.errors import AccessDenied, Conflict, InvalidInput, LoomError, NotFound
+from identity.errors import AccessDenied, Conflict, InvalidInput, LoomError, NotFound, Unavailable
 from identity.ports import Put, Reason
 from loomem.core import plan
 from loomem.core.plan import text_of

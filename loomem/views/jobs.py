@@ -43,7 +43,7 @@ class Jobs:
 
     # --- folding ---
 
-    def apply(self, sight: Sight, key: Key, change: Entry | Marker) -> None:
+    def apply(self, sight: Sight, key: Key, change: Entry | Marker) -> None:  # noqa: ARG002 - as the port has it
         """Take one change. Those of one key come in order, and a repeated one does no harm."""
         address = (sight.bucket, change.key)
         record = _record(change)

@@ -29,10 +29,10 @@ from identity.keys import SYSTEM_BUCKET, Key, Kind, escape_token, parse_key
 from identity.ports import Bucket, Clock, Entry, Marker, Put
 from loomem.core import jobs, plan
 from loomem.core.extract import Extracted
+from loomem.core.facts import clean_fact_content
 from loomem.core.hygiene import clean
 from loomem.core.jobs import EXTRACTOR, Extraction, JobRecord, Step
 from loomem.core.knowledge import Knowledge
-from loomem.core.facts import clean_fact_content
 from loomem.core.limits import Limits
 from loomem.core.pii_settings import PiiSettings
 from loomem.core.record import Memory, decode, encode
@@ -88,7 +88,7 @@ class ExtractWorker:
     def serves(self, bucket: str) -> bool:
         return bucket != SYSTEM_BUCKET
 
-    async def attend(self, bucket: Bucket, tally: Tally) -> None:
+    async def attend(self, bucket: Bucket, tally: Tally) -> None:  # noqa: ARG002 - as the port has it
         return
 
     async def handle(self, bucket: Bucket, job: Job) -> None:
