@@ -563,7 +563,21 @@ know-update: A fact in a stream is edited where it is, and keeps what is known o
 """,
 )
 
+SEGMENT: Final = _read(
+    "conversations taken apart",
+    """
+segment-roles: Roles before what was said are known in many spellings and languages, in lines, in bold, as headings, with and without a time.
+segment-names: Arbitrary names are speakers when they come again and talk.
+segment-times: Exports of WhatsApp, Slack, Discord, Telegram, Zoom and IRC are taken apart, with the time of each line as far as it is told.
+segment-none: Prose, notes, code, addresses, YAML, mail, logs and forms have no speakers, and the answer says why.
+segment-json: Arrays of messages, exports and logs with a message on each line are rendered with labels, and no message can speak for another.
+segment-exact: The bytes of an utterance in its source are its text, whatever the text.
+segment-bounded: Hostile texts of two megabytes are taken apart in bounded time.
+""",
+)
+
 PARTS: Final = (
+    SEGMENT,
     KNOWLEDGE,
     CONFIG_FILE,
     JOINING,
