@@ -151,7 +151,7 @@ def is_name(label: str) -> bool:
         return False
     bare = _ASIDE.sub("", label).removeprefix("@")
     folded = _folded(bare)
-    if is_no_speaker(bare):
+    if not bare or is_no_speaker(bare):
         return False
     if _NUMBER.sub("", folded) in _COUNTED:
         return True
