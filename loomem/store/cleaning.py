@@ -71,7 +71,9 @@ class Cleaning:
         if flags:
             labels = ", ".join(dict.fromkeys(repr(flag.label) for flag in flags))
             self._notices.append(
-                Notice(type="instructions", description=f"it holds what looks like instructions to its reader: {labels}")
+                Notice(
+                    type="instructions", description=f"it holds what looks like instructions to its reader: {labels}"
+                )
             )
         text = cleaned.text.strip()
         for _ in range(PASSES):

@@ -82,6 +82,7 @@ class Intake:
 
         Raises: InvalidInput, AccessDenied (no such stream), LimitExceeded, Unavailable. Then nothing was stored.
         """
+        until = asyncio.get_running_loop().time() + self._settings.wait_s
         waits = check.clean_flag("wait", raw.wait, default=True)
         day = clean_day(raw.conversation_date, self._zone)
         given = check.clean_transcript(raw.content, self._door.limits, times=RENDERED_TIMES)
@@ -96,7 +97,8 @@ class Intake:
         if prepared.planned is not None:
             fragments, more = await self._fragments(records[0], prepared.planned, stream, progress)
             written += more
-        state = await self._waited(records[0], written[0], progress) if waits and self._settings.extract else None
+        waits = waits and self._settings.extract
+        state = await self._waited(records[0], written[0], until, progress) if waits else None
         source = records[0]
         return Ingested(
             source_id=source.id,
@@ -223,11 +225,12 @@ class Intake:
         except LoomError:
             return []
 
-    async def _waited(self, source: Memory, written: Written, progress: Progress | None) -> JobState | None:
-        """Wait until the job is over or a try has failed, bounded; then for what was written by then."""
+    async def _waited(
+        self, source: Memory, written: Written, until: float, progress: Progress | None
+    ) -> JobState | None:
+        """Wait until the job is over or a try has failed, or for so long; then for what was written by then."""
         if self._jobs is None:
             return None
-        until = asyncio.get_running_loop().time() + self._settings.wait_s
         with suppress(TimeoutError, Unavailable):  # it is stored, which is what was promised
             async with asyncio.timeout_at(until):
                 await self._door.projection.settle((source.scope,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import Any
 
@@ -14,8 +13,9 @@ from loomem.core.pii_settings import PiiSettings
 from loomem.workers import duty
 from pattern.testing import NatsAccount
 from pattern.testing.agents import Agents
+from tests.contracts.workers_kit import eventually
 from tests.llm_server import fails, llm_server, says
-from tests.stories.conftest import USER_BUCKET, RawStore
+from tests.stories.conftest import RawStore
 from tests.stories.conversations import DAY, TALK, fact, found, job, until, working
 from tests.stories.told import told
 
@@ -258,13 +258,8 @@ async def test_the_scan_policy_holds(agents: Agents, raw: RawStore) -> None:
 @pytest.mark.requirement("know-14.limits")
 async def test_two_megabytes_are_stored_over_several_records(agents: Agents, raw: RawStore) -> None:
     me = await agents(env=NOW)
-    turns = [f"User: turn {number} of a long talk about Łódź and services.\n" for number in range(50_000)]
-    text, size = "", 0
-    for turn in turns:
-        if size + len(turn.encode()) > 2 * MEGABYTE:
-            break
-        text, size = text + turn, size + len(turn.encode())
-    text = text.strip()
+    turn = "User: a turn of a long talk about Łódź and services.\n"
+    text = (turn * (2 * MEGABYTE // len(turn.encode()))).strip()
     answer = await me.call("memory_ingest", content=text, wait=False)
     assert answer["parts"] == len(memories(await raw.everywhere())) > 50
     held = {memory["id"]: memory for memory in memories(await raw.everywhere())}
@@ -442,12 +437,13 @@ async def test_a_conversation_stays_in_its_stream(agents: Agents, nats_account: 
         "team",
     )
     ours = {taken["sourceId"], *taken["extraction"]["factIds"]}
-    assert (await found(me, "Rust services", stream="work")).keys() == ours
+    here = await found(me, "Rust services", stream="work")
+    assert {taken["sourceId"]} < here.keys() <= ours
     theirs = await found(me, "Rust services", stream="__project__")
-    assert theirs.keys() == {team["sourceId"], *team["extraction"]["factIds"]}
+    assert {team["sourceId"]} < theirs.keys() <= {team["sourceId"], *team["extraction"]["factIds"]}
     mate = await agents("agent-b", user="someone-else")
     assert (await found(mate, "Rust services")).keys() == theirs.keys()
-    assert "ACCESS_DENIED" == (await me.refused("memory_ingest", content=TALK, stream="unknown")).code
+    assert (await me.refused("memory_ingest", content=TALK, stream="unknown")).code == "ACCESS_DENIED"
 
 
 @pytest.mark.requirement("know-12.accepted")
@@ -460,10 +456,7 @@ async def test_progress_is_told_while_it_is_taken_in(agents: Agents, nats_accoun
 
     async with working(nats_account.url):
         await me.call_with("memory_ingest", {"content": TALK}, progress=listen)
-        async with asyncio.timeout(5):
-            while not told_so_far or told_so_far[-1][1] != "done":
-                await asyncio.sleep(0.01)
+        await eventually(lambda: bool(told_so_far) and told_so_far[-1][1] == "done")
     steps = [done for done, _ in told_so_far]
     assert steps == sorted(steps)
     assert told_so_far[0][1].startswith("stored as ")
-    _ = USER_BUCKET
