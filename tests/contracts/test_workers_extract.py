@@ -191,9 +191,9 @@ async def test_records_of_an_older_contract_are_brought_up_to_date(nats_account:
         found = (await look(link)).memories
         entries = await held(link, BUCKET)
         assert len(found) == 4
-        assert found[source.id].knowledge == msgspec.structs.replace(
-            older(source).knowledge or Exception, contract=CONTRACT, event_unknown=True
-        )
+        known = source.knowledge
+        assert known is not None
+        assert found[source.id].knowledge == msgspec.structs.replace(known, contract=CONTRACT, event_unknown=True)
         fact = found[dated.id].knowledge
         assert fact is not None
         assert (fact.contract, fact.event_date, fact.event_unknown) == (CONTRACT, "2026-04-01", False)

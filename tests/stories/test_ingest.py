@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ from tests.contracts.workers_kit import eventually
 from tests.llm_server import fails, llm_server, says
 from tests.stories.conftest import RawStore
 from tests.stories.conversations import DAY, TALK, fact, found, job, until, working
+from tests.stories.shell import Shell
 from tests.stories.told import told
 
 FIRST = re.compile(r"Source: (?P<id>[0-9a-f-]{36})\n")
@@ -460,3 +464,27 @@ async def test_progress_is_told_while_it_is_taken_in(agents: Agents, nats_accoun
     steps = [done for done, _ in told_so_far]
     assert steps == sorted(steps)
     assert told_so_far[0][1].startswith("stored as ")
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("ingest-cli")
+async def test_the_command_line_takes_a_conversation_in(
+    shell: Shell, tmp_path: Path, nats_account: NatsAccount
+) -> None:
+    (tmp_path / "talk.txt").write_text(TALK, encoding="utf-8")
+    async with working(nats_account.url):
+        taken = await asyncio.to_thread(shell.run, "ingest", "talk.txt", "--date", DAY)
+        assert taken.returncode == 0, taken.stderr
+        first = FIRST.match(taken.stdout)
+        assert first is not None, taken.stdout
+        assert "Extracted " in taken.stdout
+        piped = await asyncio.to_thread(shell.run, "ingest", "-", "--no-wait", "--json", text=TALK)
+        answer = json.loads(piped.stdout)
+    assert answer["extraction"]["state"] == "pending"
+    found = await asyncio.to_thread(shell.run, "search", "which", "language", "for", "services")
+    assert first["id"] in found.stdout
+    assert answer["sourceId"] in found.stdout
+    absent = await asyncio.to_thread(shell.run, "ingest", "no-such-file.txt")
+    assert (absent.returncode, "cannot be read" in absent.stderr) == (2, True)
