@@ -11,7 +11,11 @@ _PAST = (
     r"|konnte|konnten|einmal|zweimal|dreimal|\w+mals?|gelernt|geschafft"
 )
 """Before "in drei Tagen" these say that it took so long, not that it is to come."""
-_PART = r"(?: (?:P|D1|am (?:P|D1)|in der nacht))?"
+_ABOUT = (
+    r"etwa|ungefahr|rund|fast|beinahe|knapp|gut|uber|circa|ca\.?|zirka|mehr als|weniger als|mindestens|hochstens|vielleicht"
+    r"|so|schatzungsweise|wohl"
+)
+_PART = r"(?: (?:P|D1|am (?:P|D1)|in der N))?"
 _TODAY = r"(?: (?:P|D1|am (?:P|D1)))?"
 _DAYS = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag")
 _PARTS_OF_DAY = ("", "abend", "morgen", "nachmittag", "vormittag", "mittag", "nacht")
@@ -60,7 +64,14 @@ GERMAN = Language(
             "1": inflected("nächst kommend", _ENDINGS),
             "2": inflected("übernächst", _ENDINGS),
         },
-        "D": {"-3": "vorvorgestern", "-2": "vorgestern", "-1": "gestern", "0": "heute", "1": "morgen", "2": "übermorgen"},
+        "D": {
+            "-3": "vorvorgestern",
+            "-2": "vorgestern",
+            "-1": "gestern",
+            "0": "heute",
+            "1": "morgen",
+            "2": "übermorgen",
+        },
         "C": {
             "1": "ein eine einem einen einer eines eins",
             "2": "zwei zwo",
@@ -110,45 +121,48 @@ GERMAN = Language(
         },
         "H": {"1": "anderthalb eineinhalb", "2": "zweieinhalb", "3": "dreieinhalb"},
         "P": {"": "früh abend vormittag mittag nachmittag"},
+        "T": {"": "vor"},
+        "N": {"": "nacht"},
         "F": {"": "paar einige einigen mehrere mehreren wenige wenigen viele vielen etlichen"},
         "Z": {"": "neulich kürzlich unlängst bald demnächst jüngst"},
         "S": {"": "frühling frühlings frühjahr frühjahrs sommer sommers herbst herbstes winter winters"},
     },
     year="{yyyy}|{in_year}",
     lead=r"(?:am|an|im|in|vom|zum|seit|ab|bis|von)(?: (?:der|den|dem))? |den |der |dem |das ",
-    counted=r"etwa|ungefahr|rund|fast|beinahe|knapp|gut|uber|circa|ca\.?|zirka|mehr als|weniger als|mindestens|hochstens|vielleicht"
-    r"|so|schatzungsweise|wohl",
+    counted=_ABOUT,
     near=r"etwa|ungefahr|circa|ca\.?|zirka|um den|vielleicht|wohl|irgendwann(?: (?:im|am|in))?",
     within=r"(?:(?:seit|bis|ab) )?(?:anfang|mitte|ende)(?: (?:des|der))?|(?:am|zu) (?:anfang|ende|beginn)(?: (?:des|der))?",
+    ahead=r"bis|wird|werden|werde|soll|sollen|muss|mussen|fallig|frist|deadline|abgabe|termin|plan\w*|geplant|verschoben auf|auf den",
     doubtful="april august juni juli mai mais jan feb mär mrz apr jun jul aug sep sept okt nov dez",
     rules=(
         # 15. März 2026, Freitag, den 15. März
-        Rule("M", m.on_day, r"(?:{weekday},? (?:(?:den|dem) )?)?{day}\.? {month}(?:,? {year})?"),
+        Rule("M", m.on_day, r"(?:{weekday}(?:,? | \()(?:(?:den|dem) )?)?{day}\.? {month}(?:,? {year})?"),
         Rule(".", m.on_day, r"(?:am|vom|zum|den|dem|bis|ab|seit) (?P<day>\d{1,2})\. ?(?P<month>\d{1,2})\.(?! ?\d)"),
         Rule("M", m.from_day_to_day, r"(?:vom )?{day}\.? ?(?:-|bis(?: zum)?|und) ?{day2}\.? {month}(?:,? {year})?"),
         # März 2026, im März, letzten März
         Rule("M", m.in_month, r"{month},? (?:des U4s )?{year}"),
-        Rule("M", m.in_month, r"(?P<sure>im|seit) {month}"),
+        Rule("M", m.in_month, r"(?P<sure>im|seit) {month}(?! \d)"),
         Rule("M", m.in_month, r"{in_year},? im {month}"),
         Rule("M", m.in_month, r"{month}{alone}"),
-        Rule("M", m.month_beside, r"(?P<sure>{which}) {month}"),
+        Rule("M", m.month_beside, r"(?P<sure>{which}) {month}(?! \d)"),
         # letzten Freitag, Freitag letzter Woche
         Rule("W", m.weekday_beside, r"(?P<sure>{which}) {weekday}" + _PART),
         Rule("W", m.weekday_in_week, r"{weekday}" + _PART + r",? (?:in (?:der )?)?(?P<sure>{which}) U1s"),
         Rule("W", m.weekday_in_week, r"(?P<sure>{which}) U1s,? (?:am )?{weekday}" + _PART),
         Rule("W", m.unknown, r"{weekday}{alone}" + _PART),
         # gestern; ein Morgen ist kein "morgen"
-        Rule("D", m.named_day, r"D(?P<named>0)(?! (?:nacht|vor|in C|in \d))" + _TODAY),
-        Rule("D", m.named_day, r"D(?P<named>-[123]|2)(?: nacht)?" + _PART),
-        Rule("D1", m.named_day, r"(?P<lower>)D(?P<named>1)(?: nacht)?" + _TODAY),
-        Rule("D", m.unknown, r"D0 nacht"),
-        Rule("L", m.unknown, r"(?:in (?:der )?)?{which} nacht"),
+        Rule("D", m.named_day, r"D(?P<named>0)(?! (?:N|T|in C|in \d))" + _TODAY),
+        Rule("D", m.named_day, r"D(?P<named>-[123]|2)(?: N)?" + _PART),
+        Rule("D1", m.named_day, r"(?P<lower>)D(?P<named>1)(?: N)?" + _TODAY),
+        Rule("D", m.unknown, r"D0 N"),
+        Rule("L", m.unknown, r"(?:in (?:der )?)?{which} N"),
         # vor zwei Wochen, in drei Tagen
-        Rule("U", m.ago, r"(?:D0 )?vor {count} {unit}"),
+        Rule("U", m.ago, r"(?:D0 )?T {count} {unit}"),
         Rule("U", m.ahead, r"D0 in {count} {unit}"),
         Rule("U", m.ahead, r"in {count} {unit}", unless=_PAST),
-        Rule("U", m.halves_ago, r"vor C1 halben U4s"),
-        Rule("H", m.halves_ago, r"vor H(?P<count>\d) U4[sp]"),
+        Rule("U5", m.weekends_ago, r"T {count} U5[sp]"),
+        Rule("U", m.halves_ago, r"T C1 halben U4s"),
+        Rule("H", m.halves_ago, r"T H(?P<count>\d) U4[sp]"),
         Rule("U", m.halves_ahead, r"in C1 halben U4s"),
         Rule("H", m.halves_ahead, r"in H(?P<count>\d) U4[sp]", unless=_PAST),
         Rule("U", m.last_units, r"(?:in (?:den )?|wahrend der |die |der )?L-1 {count} {unit}"),
@@ -161,11 +175,12 @@ GERMAN = Language(
         Rule("q", m.in_quarter, r"q{quarter} {year}"),
         Rule("kw", m.iso_week, r"kw ?(?P<week>\d{1,2})(?:[ /]{year})?"),
         Rule("U", m.iso_week, r"U1s (?P<week>\d{1,2})[ /]{year}"),
-        Rule("U", m.in_year, r"(?:im |des |seit (?:dem )?)?U4s {yyyy}"),
+        Rule("U", m.in_year, r"(?:im |des |seit (?:dem )?)?U4[sp] {yyyy}"),
         # Wörter, die nicht sagen, wann
-        Rule("F", m.unknown, r"(?:vor|in) (?:C1 )?F U\d[sp]"),
-        Rule("U", m.unknown, r"vor (?:langen )?U\dp|in U\dp"),
-        Rule("vor ", m.unknown, r"vor (?:kurzem|langem|langer zeit|einiger zeit|C1 weile|{count} (?:stunden?|minuten?))"),
+        Rule("F", m.unknown, r"(?:T|in) (?:C1 )?F U\d[sp]"),
+        Rule("U", m.unknown, rf"(?:T|in) (?:{_ABOUT}) {{count}} U\d[sp]"),
+        Rule("U", m.unknown, r"T (?:langen )?U\dp|in U\dp"),
+        Rule("T ", m.unknown, r"T (?:kurzem|langem|langer zeit|einiger zeit|C1 weile|{count} (?:stunden?|minuten?))"),
         Rule("Z", m.unknown, r"(?:erst )?Z"),
         Rule("S", m.unknown, r"(?:im |{which} )S(?: {year})?"),
     ),

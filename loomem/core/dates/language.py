@@ -4,8 +4,9 @@ A text is read as a row of symbols, one for each word that has a meaning for dat
 without accents. `Am 15. März` is `am 15. M3`, and `two weeks ago` is `C2 U1p ago`. So a rule is a short pattern, the same for
 every form and spelling of a word, and what the words are stands in tables.
 
-    M month   W weekday   U unit (s one, p many)   L last -1, this 0, next 1   D day from today
-    C count   O ordinal   P part of a day          F few, several              Z recently, soon     R Roman number
+    M month   W weekday   U unit (s one, p many)   L last -1, this 0, next 1   D day from today   T ago
+    C count   O ordinal   P part of a day, N night F few, several              Z recently, soon   S season
+    R Roman number        H one and a half
 
 A table has a line of words for each value: all forms and spellings, apart by spaces. Words are also understood without their
 accents, and with ae, oe, ue and ss. What is written with accents must have the right ones (`maja` is May, `mają` is "have").
@@ -26,7 +27,7 @@ from loomem.core.dates.meanings import Meaning
 
 _ACCENTS = str.maketrans("ąćęłńóśźżäöüß", "acelnoszzaous")
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
-_SIGNS = {sign: "-" for sign in "\u2010\u2011\u2012\u2013\u2014\u2212"} | {"\u2019": "'"}
+_SIGNS = dict.fromkeys("‐‑‒–—−", "-") | {"\u2019": "'"}
 _PIECE = re.compile(r"\d+|(?:[^\W\d_][\u0300-\u036f]*)+|\s+|[\s\S]")
 _SPACES = 4
 """So many at most keep the words of a date together."""
@@ -61,6 +62,8 @@ class Language(msgspec.Struct, frozen=True):
     """What makes any date behind it a guess: around."""
     within: str = ""
     """What says that only a part of the month or year behind it is meant: early."""
+    ahead: str = ""
+    """What earlier in the sentence says that a date without a year is yet to come: will, by, due."""
     doubtful: str = ""
     """Months and weekdays that are other words or names, too."""
 
@@ -79,11 +82,14 @@ class Ready(msgspec.Struct, frozen=True):
     """A language that is ready to be used."""
 
     symbols: Mapping[str, str]
+    heads: frozenset[str]
+    """Words of which a date has one, or it has digits."""
     forms: tuple[Form, ...]
     lead: str
     counted: str
     near: str
     part: str
+    ahead: str
     doubtful: frozenset[str]
 
 
@@ -139,13 +145,13 @@ def row(parts: list[Piece], symbols: Mapping[str, str]) -> Row:
 
 # --- rules to patterns ------------------------------------------------------------------------------------------------
 
-_DAY = r"\d{1,2}|(?:C\d+[ -]|O\d+ )?O\d+"
+_DAY = r"\d{1,2}|(?:C[23]0[ -]|O[23]0 )?O\d+"
 _PARTS = {
     "day": rf"(?P<day>{_DAY})",
     "day2": rf"(?P<day2>{_DAY})",
     "month": r"M(?P<month>\d+)(?:\.(?=,? ?\d))?",
     "weekday": r"W(?P<weekday>\d)",
-    "count": r"(?P<count>\d{1,4}|C\d+(?:[ -]C\d)?)",
+    "count": r"(?P<count>\d{1,4}|C[2-9]0[ -]C\d|C\d+)",
     "unit": r"U(?P<unit>[0-46])[sp]",
     "one": r"U(?P<unit>[0-46])s",
     "period": r"U(?P<period>[1-5])s",
@@ -156,6 +162,7 @@ _PARTS = {
     "in_year": r"L(?P<in_year>-?\d) U4s",
     "alone": r"(?P<alone>)",
 }
+_HEADS = "MWUDTNPZS"
 _NAME = re.compile(r"\{([a-z]\w*)\}")
 _TIME = (
     r"(?:,? (?:(?:at|um|o|godz\.?) \d{1,2}(?:[:.]\d{2})?(?: ?(?:[ap]\.?m\.?|uhr))?"
@@ -186,13 +193,16 @@ def ready(language: Language) -> Ready:
         )
         for rule in language.rules
     )
+    symbols = _symbols(language.words)
     return Ready(
-        _symbols(language.words),
+        symbols,
+        frozenset(word for word, symbol in symbols.items() if symbol[0] in _HEADS),
         forms,
         language.lead,
         ending(language.counted),
         ending(language.near),
         ending(language.within),
+        rf"(?<!\w)(?:{language.ahead})(?!\w)" if language.ahead else "",
         frozenset(_spellings(language.doubtful)),
     )
 
@@ -212,7 +222,10 @@ def bare(text: str, lead: str) -> tuple[str, ...]:
 
 def _symbols(words: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     return {
-        word: symbol + value for symbol, table in words.items() for value, line in table.items() for word in _spellings(line)
+        word: symbol + value
+        for symbol, table in words.items()
+        for value, line in table.items()
+        for word in _spellings(line)
     }
 
 

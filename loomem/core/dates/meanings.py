@@ -19,8 +19,9 @@ MONTHS_OF_HALF_A_YEAR = 6
 class Said:
     """The values of a match, by the names of its groups: digits, or symbols whose numbers add up ("twenty-first")."""
 
-    def __init__(self, groups: Mapping[str, str | None]) -> None:
+    def __init__(self, groups: Mapping[str, str | None], *, ahead: bool = False) -> None:
         self._groups = groups
+        self._ahead = ahead
 
     def maybe(self, name: str) -> int | None:
         """Return a value, or None when it was not said."""
@@ -43,13 +44,17 @@ class Said:
         return (2 * count, Grain.WEEK) if unit == FORTNIGHT else (count, _UNITS[unit])
 
     def year(self, anchor: date | None) -> int | None:
-        """Return the year that was said, in digits or as last, this or next year. Raises: ValueError."""
+        """Return the year that was said, in digits or as last, this or next year; None without one. Raises: ValueError."""
         which = self.maybe("in_year")
         if which is None:
             return self.maybe("year")
         if anchor is None:
             raise ValueError("a year beside an unknown one")
         return anchor.year + which
+
+    def nearest_year(self, anchor: date, said: tuple[int, ...], now: tuple[int, ...]) -> int:
+        """Return the year in which a day, month or quarter was the last time; in which it is next where it is yet to come."""
+        return anchor.year - (said > now) + (self._ahead and said != now)
 
 
 _NUMBERS = re.compile(r"\d+")
@@ -82,7 +87,7 @@ def on_day(said: Said, anchor: date | None) -> Resolved | None:
     if year is None:
         if anchor is None:
             return None
-        before = spans.year_of(anchor, month, day)
+        before = said.nearest_year(anchor, (month, day), (anchor.month, anchor.day))
         years = [before] if weekday is None else [before, before + 1]
     for one in years:
         found = _day(one, month, day)
@@ -104,7 +109,7 @@ def from_day_to_day(said: Said, anchor: date | None) -> Resolved | None:
     if year is None:
         if anchor is None:
             return None
-        year = spans.year_of(anchor, month, said.value("day"))
+        year = said.nearest_year(anchor, (month, said.value("day")), (anchor.month, anchor.day))
     first, last = date(year, month, said.value("day")), date(year, month, said.value("day2"))
     return Resolved(first, last, Grain.RANGE) if first < last else None
 
@@ -115,7 +120,7 @@ def in_month(said: Said, anchor: date | None) -> Resolved | None:
     if year is None:
         if anchor is None:
             return None
-        year = spans.year_of(anchor, month)
+        year = said.nearest_year(anchor, (month,), (anchor.month,))
     return spans.month(year, month)
 
 
@@ -125,7 +130,7 @@ def in_quarter(said: Said, anchor: date | None) -> Resolved | None:
     if year is None:
         if anchor is None:
             return None
-        year = anchor.year - (quarter > spans.quarter_of(anchor))
+        year = said.nearest_year(anchor, (quarter,), (spans.quarter_of(anchor),))
     return spans.quarter(year, quarter)
 
 
@@ -140,8 +145,8 @@ def iso_week(said: Said, anchor: date | None) -> Resolved | None:
     if year is None:
         if anchor is None:
             return None
-        this, week, _ = anchor.isocalendar()
-        year = this - (said.value("week") > week)
+        iso = anchor.isocalendar()
+        year = iso.year - (said.value("week") > iso.week)
     return spans.week_of(date.fromisocalendar(year, said.value("week"), 1))
 
 
@@ -217,6 +222,12 @@ def next_units(said: Said, anchor: date) -> Resolved:
 def beside(said: Said, anchor: date) -> Resolved:
     """Last week, this month, next year."""
     return spans.beside(anchor, said.value("which"), _UNITS[said.value("period")])
+
+
+@_anchored
+def weekends_ago(said: Said, anchor: date) -> Resolved:
+    """Two weekends ago."""
+    return spans.beside(anchor, -said.value("count"), Grain.WEEKEND)
 
 
 @_anchored

@@ -8,10 +8,11 @@ _REST = r"(?:[ t(,].*)"
 
 NUMERIC = Language(
     words={},
+    lead=r"(?:on|from|since|until|am|den|vom|zum|seit|bis|ab|dnia|z|od|do|w) ",
     rules=(
         Rule("-", on_day, r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"),
         Rule("/", on_day, r"(?P<year>\d{4})/(?P<month>\d{1,2})/(?P<day>\d{1,2})"),
-        Rule(".", on_day, r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})\. ?(?P<year>\d{4})"),
+        Rule(".", on_day, r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})\. ?(?P<year>\d{4})(?: r\b\.?| roku)?"),
         Rule(".", on_day, r"(?P<year>[12]\d{3})\.(?P<month>\d{2})\.(?P<day>\d{2})"),
         Rule("/", either_order, r"(?P<one>\d{1,2})/(?P<two>\d{1,2})/(?P<year>[12]\d{3})"),
         Rule("-", either_order, r"(?P<one>\d{1,2})-(?P<two>\d{1,2})-(?P<year>[12]\d{3})"),
@@ -24,6 +25,7 @@ NUMERIC = Language(
         Rule("-", on_day, r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})" + _REST, whole=True),
         Rule("/", on_day, r"(?P<year>\d{4})/(?P<month>\d{1,2})/(?P<day>\d{1,2})" + _REST, whole=True),
         Rule(".", on_day, r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})\.", whole=True),
+        Rule("", on_day, r"(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)", whole=True),
         Rule("", in_year, "{yyyy}", whole=True),
     ),
 )

@@ -5,7 +5,11 @@ from loomem.core.dates.language import Language, Rule, inflected
 
 _HARD = "y a e ym ego ą ej ych"
 _SOFT = "i ia ie im iego ią iej ich"
-_OF_TIME = r"(?: (?:P|(?:z |nad )?ranem|po poludniu|w poludnie|przed poludniem|w nocy|o swicie))?"
+_OF_TIME = r"(?: (?:P|(?:z |nad )?ranem|po poludniu|w poludnie|przed poludniem|w N|o swicie))?"
+_ABOUT = (
+    r"okolo|ok\.|jakies|jakis|prawie|niemal|ponad|z gora|mniej wiecej|gdzies|moze|chyba|circa|ca\.?|blisko|niecale|niecaly"
+    r"|co najmniej|najwyzej|(?:wiecej|mniej|dluzej) niz"
+)
 _TODAY = r"(?: (?:P|nad ranem|po poludniu|w poludnie|przed poludniem))?"
 
 POLISH = Language(
@@ -116,48 +120,51 @@ POLISH = Language(
         },
         "H": {"1": "półtora"},
         "P": {"": "rano wieczorem"},
+        "T": {"": "temu"},
+        "N": {"": "noc nocy"},
         "F": {"": "kilka kilku kilkoma parę paru paroma kilkanaście kilkanastu kilkadziesiąt wiele wielu"},
         "Z": {"": "niedawno ostatnio wkrótce niebawem"},
-        "S": {"": "wiosna wiosny wiosną wiosnę lato lata latem zima zimy zimą zimę jesień jesieni jesienią"},
+        "S": {"": "wiosna wiosny wiosną wiosnę lato latem zima zimy zimą zimę jesień jesieni jesienią"},
     },
     year="{yyyy}(?: U4s| r\\b\\.?)?|{in_year}",
-    lead=r"(?:w|we|dnia|z|na|od|do|o) |dnia ",
-    counted=r"okolo|ok\.|jakies|jakis|prawie|niemal|ponad|z gora|mniej wiecej|gdzies|moze|chyba|circa|ca\.?|blisko|niecale|niecaly"
-    r"|co najmniej|najwyzej|(?:wiecej|mniej|dluzej) niz",
+    lead=r"(?:w|we|U0s|z|na|od|do) (?:U0s )?",
+    counted=_ABOUT,
     near=r"okolo|ok\.|mniej wiecej|gdzies (?:w|kolo)|moze(?: w)?|chyba(?: w)?|circa|ca\.?|kolo",
     within=r"(?:na |w |pod |od |z )?(?:poczatek|poczatku|poczatkiem|koniec|koncu|konca|koncem|polowa|polowe|polowie|srodku|O2 polowie)",
+    ahead=r"bede|bedzie|bedziemy|beda|do|termin\w*|deadline|plan\w*|zaplanowa\w*|musi\w*|platn\w*|przesuniet\w* na",
     doubtful="maja marca mar maj lis list lip cze lut sty kwi gru wrz pon wt śr czw pt sob niedz czerw",
     rules=(
         # 15 marca 2026 roku, w piątek, 15 marca
-        Rule("M", m.on_day, r"(?:{weekday}\.?,? )?{day}(?:-?(?:go|ego)|\.)? {month}(?:,? {year})?"),
+        Rule("M", m.on_day, r"(?:{weekday}\.?(?:,? | \())?{day}(?:-?(?:go|ego)|\.)? {month}(?:,? {year})?"),
         Rule("R", m.on_day, r"{day}\.? R(?P<month>\d+)\.? {yyyy}(?: U4s| r\b\.?)?"),
-        Rule(".", m.on_day, r"(?:dnia|od|do|z) (?P<day>\d{1,2})\. ?(?P<month>\d{2})\.(?! ?\d)"),
+        Rule(".", m.on_day, r"(?:U0s|od|do|z) (?P<day>\d{1,2})\. ?(?P<month>\d{2})\.(?! ?\d)"),
         Rule("M", m.from_day_to_day, r"(?:od |miedzy )?{day}\.? ?(?:-|do|a) ?{day2}\.? {month}(?:,? {year})?"),
         # marzec 2026, w marcu, w zeszłym marcu
         Rule("M", m.in_month, r"{month},? {year}"),
-        Rule("M", m.in_month, r"(?P<sure>w|we) {month}"),
+        Rule("M", m.in_month, r"(?P<sure>w|we) {month}(?! \d)"),
         Rule("M", m.in_month, r"(?:w )?{in_year},? w {month}"),
         Rule("M", m.in_month, r"(?!mar\b){month}{alone}"),
-        Rule("M", m.month_beside, r"(?P<sure>{which}) {month}"),
+        Rule("M", m.month_beside, r"(?P<sure>{which}) {month}(?! \d)"),
         # w zeszły piątek, w piątek w zeszłym tygodniu
         Rule("W", m.weekday_beside, r"(?P<sure>{which}) {weekday}" + _OF_TIME),
         Rule("W", m.weekday_in_week, r"{weekday}" + _OF_TIME + r",? (?:w )?(?P<sure>{which}) U1s"),
         Rule("W", m.weekday_in_week, r"(?P<sure>{which}) U1s,? (?:we? )?{weekday}" + _OF_TIME),
         Rule("W", m.unknown, r"{weekday}{alone}" + _OF_TIME),
         # wczoraj
-        Rule("D", m.named_day, r"{named}(?! w nocy)" + _TODAY),
+        Rule("D", m.named_day, r"{named}(?! w N)" + _TODAY),
         Rule("D", m.named_day, r"D(?P<named>-[12]|[12])" + _OF_TIME),
-        Rule("D", m.unknown, r"D0 w nocy"),
-        Rule("L", m.unknown, r"{which} nocy"),
+        Rule("D", m.unknown, r"D0 w N"),
+        Rule("L", m.unknown, r"{which} N"),
         # dwa tygodnie temu, przed rokiem, za trzy dni
-        Rule("U", m.ago, r"{count} {unit} temu"),
-        Rule("U", m.ago, r"{one} temu"),
+        Rule("U", m.ago, r"{count} {unit} T"),
+        Rule("U", m.ago, r"{one} T"),
         Rule("p", m.ago, r"przed {count} {unit}(?! \d)"),
         Rule("U", m.ago, r"przed U(?P<unit>[1-4])s(?! ?\d)"),
         Rule("U", m.ahead, r"za {count} {unit}(?! \d{4})", unless=r"zl|pln|eur|euro|usd|zlotych|dolarow"),
         Rule("U", m.ahead, r"za {one}(?! \d{4})", unless=r"zl|pln|eur|euro|usd|zlotych|dolarow"),
-        Rule("U", m.halves_ago, r"pol U4s temu"),
-        Rule("H", m.halves_ago, r"H(?P<count>1) U4s temu"),
+        Rule("U5", m.weekends_ago, r"{count} U5[sp] T"),
+        Rule("U", m.halves_ago, r"pol U4s T"),
+        Rule("H", m.halves_ago, r"H(?P<count>1) U4s T"),
         Rule("U", m.halves_ahead, r"za pol U4s"),
         Rule("U", m.last_units, r"(?:(?:w|przez|z|w ciagu) )?L-1 {count} {unit}"),
         Rule("U", m.next_units, r"(?:(?:w|przez|w ciagu) )?L1 {count} {unit}"),
@@ -172,10 +179,16 @@ POLISH = Language(
         Rule("r", m.in_year, r"{yyyy} r\b\.?"),
         Rule("w", m.in_year, r"w (?P<year>(?:19|20)\d\d)(?: U4s| r\b\.?)?"),
         # słowa, które nie mówią, kiedy
-        Rule("F", m.unknown, r"(?:F (?:dobrych )?U\d[sp] temu|za F U\d[sp]|przed F U\d[sp])"),
-        Rule("U", m.unknown, r"U\dp temu"),
-        Rule("temu", m.unknown, r"(?:dawno|jakis czas|chwile|{count} (?:minute|minuty|minut|godzine|godziny|godzin)|(?:minute|godzine)) temu"),
+        Rule("F", m.unknown, r"(?:F (?:dobrych )?U\d[sp] T|za F U\d[sp]|przed F U\d[sp])"),
+        Rule("U", m.unknown, r"U\dp T"),
+        Rule("U", m.unknown, rf"(?:za|przed) (?:{_ABOUT}) {{count}} U\d[sp]"),
+        Rule(
+            "T",
+            m.unknown,
+            r"(?:dawno|jakis czas|chwile|{count} (?:minute|minuty|minut|godzine|godziny|godzin)|(?:minute|godzine)) T",
+        ),
         Rule("Z", m.unknown, r"(?:calkiem |dosc )?Z"),
-        Rule("S", m.unknown, r"{which} (?:S|U4p)|S {year}"),
+        Rule("L", m.unknown, r"{which} (?:S|U4p)"),
+        Rule("S", m.unknown, r"S {year}"),
     ),
 )

@@ -57,7 +57,14 @@ def find(text: str, anchor: date | None) -> tuple[Mention, ...]:
     Vague ones and, without an anchor, those beside today are there unresolved.
     """
     parts = pieces(text)
-    found = [one for language in _ready() for one in _mentions(text, row(parts, language.symbols), language, anchor)]
+    words = {part.word for part in parts}
+    digits = any(word.isdigit() for word in words)
+    found = [
+        one
+        for language in _ready()
+        if digits or not language.heads.isdisjoint(words)
+        for one in _mentions(text, row(parts, language.symbols), language, anchor)
+    ]
     kept: list[Mention] = []
     for one in sorted(found, key=lambda one: (one.start, -one.end, one.resolved is None)):
         if not kept or one.start >= kept[-1].end:
@@ -78,16 +85,18 @@ def _mentions(text: str, said: Row, language: Ready, anchor: date | None) -> Ite
             if match.end() == match.start() or not _is_date(text, said, match, language):
                 continue
             start, end = said.place(match.start()), said.place(match.end())
-            resolved = None if _is_unless(form, said, match) else _meant(form, match, anchor)
-            guess = _guessed(said.text[max(0, match.start() - _BEFORE) : match.start()], match, resolved, language)
+            before = _SENTENCE.split(said.text[max(0, match.start() - _BEFORE) : match.start()])[-1]
+            ahead = _has(language.ahead, before + match[0])
+            resolved = None if _has(form.unless, before) else _meant(form, match, anchor, ahead=ahead)
+            guess = _guessed(before, match, resolved, language)
             if guess is not None:
                 start, resolved = said.place(match.start() - guess), None
             yield Mention(start, end, text[start:end], resolved)
 
 
-def _meant(form: Form, match: re.Match[str], anchor: date | None) -> Resolved | None:
+def _meant(form: Form, match: re.Match[str], anchor: date | None, *, ahead: bool = False) -> Resolved | None:
     try:
-        return form.meaning(Said(match.groupdict()), anchor)
+        return form.meaning(Said(match.groupdict(), ahead=ahead), anchor)
     except (ValueError, OverflowError):
         return None  # 30 February, or beyond the years that there are
 
@@ -118,11 +127,8 @@ def _begins(text: str, at: int) -> bool:
     return not before or before[-1] in ".!?:\n\"'„“"
 
 
-def _is_unless(form: Form, said: Row, match: re.Match[str]) -> bool:
-    if not form.unless:
-        return False
-    before = said.text[max(0, match.start() - _BEFORE) : match.start()]
-    return pattern(form.unless).search(_SENTENCE.split(before)[-1]) is not None
+def _has(words: str, text: str) -> bool:
+    return bool(words) and pattern(words).search(text) is not None
 
 
 def _guessed(before: str, match: re.Match[str], resolved: Resolved | None, language: Ready) -> int | None:

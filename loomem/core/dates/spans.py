@@ -151,10 +151,3 @@ def month_beside(anchor: date, which: int, number: int) -> Resolved:
     if which > 0:
         return month(anchor.year + which - (number > anchor.month), number)
     return month(anchor.year, number)
-
-
-def year_of(anchor: date, number: int, at: int = 1) -> int:
-    """Return the year of a day or month that was named without one: the anchor's, or the one before if it were yet to come."""
-    return anchor.year - ((number, at) > (anchor.month, anchor.day))
-
-
