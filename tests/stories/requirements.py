@@ -39,6 +39,19 @@ def _read(source: str, text: str) -> tuple[Requirement, ...]:
     return tuple(found)
 
 
+SEGMENT: Final = _read(
+    "conversations taken apart",
+    """
+segment-roles: Roles before what was said are known in many spellings and languages, in lines, in bold, as headings, with and without a time.
+segment-names: Arbitrary names are speakers when they come again and talk.
+segment-times: Exports of WhatsApp, Slack, Discord, Telegram, Zoom and IRC are taken apart, with the time of each line as far as it is told.
+segment-none: Prose, notes, code, addresses, YAML, mail, logs and forms have no speakers, and the answer says why.
+segment-json: Arrays of messages, exports and logs with a message on each line are rendered with labels, and no message can speak for another.
+segment-exact: The bytes of an utterance in its source are its text, whatever the text.
+segment-bounded: Hostile texts of two megabytes are taken apart in bounded time.
+""",
+)
+
 CREATE: Final = _read(
     "acceptance checks 1-11: create",
     """
@@ -466,6 +479,18 @@ search-families: What the remember family wrote memory_search finds, and the rev
 """,
 )
 
+DATES: Final = _read(
+    "dates in words; knowledge tools, acceptance checks 16 and 18",
+    """
+dates-18: Seen from a Sunday each relative form is the day it should be: last week begins on the Monday before this one, months end where they end, what is fuzzy or impossible is none.
+dates-cases: Of at least two hundred texts and sentences in English, Polish and German each, all dates are read right, and none is guessed where nobody can know.
+dates-unknown: Without a day on which it was said, what is told beside that day is unknown.
+dates-zones: What was said is seen from the local day where it was said, in any zone, near midnight and across changes of clocks.
+dates-grain: How exactly a date was said is told with it: by the day, week, weekend, month, quarter or year.
+dates-linear: No text takes more than linear time to be read for dates.
+""",
+)
+
 CONFIG_FILE: Final = _read(
     "settings: pattern.toml",
     """
@@ -563,27 +588,34 @@ know-update: A fact in a stream is edited where it is, and keeps what is known o
 """,
 )
 
-DATES: Final = _read(
-    "dates in words; knowledge tools, acceptance checks 16 and 18",
+LLM: Final = _read(
+    "the language model: no call that nobody switched on, one budget, nothing stored that it was not asked for",
     """
-dates-18: Seen from a Sunday each relative form is the day it should be: last week begins on the Monday before this one, months end where they end, what is fuzzy or impossible is none.
-dates-cases: Of at least two hundred texts and sentences in English, Polish and German each, all dates are read right, and none is guessed where nobody can know.
-dates-unknown: Without a day on which it was said, what is told beside that day is unknown.
-dates-zones: What was said is seen from the local day where it was said, in any zone, near midnight and across changes of clocks.
-dates-grain: How exactly a date was said is told with it: by the day, week, weekend, month, quarter or year.
-dates-linear: No text takes more than linear time to be read for dates.
+llm-structured: An answer of the model is an object of the JSON schema that was sent along; code fences are tolerated.
+llm-failures: A refusal, malformed JSON, an answer that was cut off, a status of HTTP and a broken connection are failures that say why in at most 200 characters.
+llm-bounded: A model that is slow, all of it or byte by byte, is waited for no longer than the settings and the asker say.
+llm-retries: What passes by itself is tried again a bounded number of times, no sooner than the server asks for; each try is a call of its own.
+llm-off: Without a key, an empty one included, or without the switch of the use, no model is asked; on a broker that others share, what they stored is sent to another machine only if all agree.
+llm-budget: Calls, tokens and cost of a day are bounded for all agents together, and are there again the next day.
+llm-budget.shared: A budget of N calls that ten agents share at once gives N calls and never one more, on a real server.
+llm-budget-closed: Without a broker, or with a budget that cannot be read, there is no call; what died under way stays taken.
+llm-quiet: Neither the key nor a text that is asked about appears in a log.
+llm-server: A server process never imports the SDK of the model.
+llm-keys: Key and address of the model come from the environment alone and reach the node; everything else is a setting.
 """,
 )
 
 PARTS: Final = (
-    DATES,
+    LLM,
     KNOWLEDGE,
     CONFIG_FILE,
     JOINING,
     WARM_START,
     HYGIENE,
     SEARCH,
+    DATES,
     PROFILES,
+    SEGMENT,
     CREATE,
     RECALL,
     LIFECYCLE,

@@ -371,10 +371,10 @@ async def import_(turn: Turn) -> None:
     text = json.dumps({**envelope, "memories": forged})
     await asyncio.to_thread((turn.me.files / "forged.json").write_text, text, encoding="utf-8")
     path = ("forged.json", "forged.json", "all.json", "../files-of-bob/all.json")[call.pick % 4]
-    said = ""
-    if path in ("forged.json", "all.json"):
-        file = turn.me.files / path
-        said = await asyncio.to_thread(file.read_text, encoding="utf-8") if file.exists() else ""
+    # The way to another's file leads bob to his own.
+    file = (turn.me.files / path).resolve()
+    own = file.is_relative_to(turn.me.files.resolve()) and file.exists()
+    said = await asyncio.to_thread(file.read_text, encoding="utf-8") if own else ""
     await turn.tool("import-memories", said, inputPath=path, overwriteExisting=call.flag, takeOwnership=call.flip)
 
 

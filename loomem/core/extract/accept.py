@@ -1,0 +1,89 @@
+"""Which candidates become facts, whoever proposed them: one set of rules for models and for our own. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from datetime import date
+from heapq import nlargest
+
+from loomem.core.extract.values import Accepted, Candidate, Extracted, ExtractSettings
+from loomem.core.knowledge import FactType
+
+UNCERTAIN = "uncertain"
+BLANK = "blank"
+TWICE = "twice"
+TOO_MANY = "too many"
+_SPEAKERS = ("user", "assistant")
+_YEARS = range(1900, 2101)
+
+
+def accept(candidates: Iterable[Candidate], settings: ExtractSettings, *, attributable: bool) -> Accepted:
+    """Return the facts among some candidates, the most certain ones when there are too many, in the order they came.
+
+    `attributable` says whether the conversation tells whose words are whose; else nothing is attributed.
+    """
+    dropped: Counter[str] = Counter()
+    kept: list[Candidate] = []
+    seen: set[str] = set()
+    for candidate in candidates:
+        folded = " ".join(candidate.content.split()).casefold()
+        if why := _refused(candidate, folded, seen, settings):
+            dropped[why] += 1
+            continue
+        seen.add(folded)
+        kept.append(candidate)
+    best = nlargest(settings.facts_limit, enumerate(kept), key=lambda one: (one[1].confidence, -one[0]))
+    if len(kept) > len(best):
+        dropped[TOO_MANY] = len(kept) - len(best)
+    facts = tuple(_fact(kept[at], settings, attributable=attributable) for at in sorted(at for at, _ in best))
+    return Accepted(facts=facts, dropped=dict(dropped))
+
+
+def typed(key: str, settings: ExtractSettings) -> tuple[FactType, str | None]:
+    """Return what a key stands for: a built-in type, or a fact with a topic. What the settings do not name is a fact."""
+    name = key.strip()
+    try:
+        return FactType(name.lower()), None
+    except ValueError:
+        known = {topic.key.casefold(): topic.key for topic in settings.topics}
+        return FactType.FACT, known.get(name.casefold())
+
+
+def _refused(candidate: Candidate, folded: str, seen: set[str], settings: ExtractSettings) -> str:
+    if not folded:
+        return BLANK
+    if not candidate.confidence >= settings.confidence_floor:  # NaN is not certain either
+        return UNCERTAIN
+    return TWICE if folded in seen else ""
+
+
+def _fact(candidate: Candidate, settings: ExtractSettings, *, attributable: bool) -> Extracted:
+    kind, topic = typed(candidate.key, settings)
+    by = (candidate.attributed_to or "").strip().lower()
+    return Extracted(
+        content=candidate.content.strip(),
+        fact_type=kind,
+        topic=topic,
+        subject=_named(candidate.subject),
+        event_date=_day(candidate.event_date),
+        event_context=_named(candidate.event_context),
+        attributed_to=by if attributable and by in _SPEAKERS else None,
+        confidence=min(1.0, candidate.confidence) if math.isfinite(candidate.confidence) else 1.0,
+        byte_start=candidate.byte_start,
+        byte_end=candidate.byte_end,
+    )
+
+
+def _named(text: str | None) -> str | None:
+    return (text or "").strip() or None
+
+
+def _day(text: str | None) -> date | None:
+    """Return a stated day; what is none, or lies in no year that people speak of, is unknown."""
+    try:
+        day = date.fromisoformat((text or "").strip())
+    except ValueError:
+        return None
+    return day if day.year in _YEARS else None
