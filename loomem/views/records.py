@@ -46,9 +46,10 @@ class Watcher(Protocol):
 class Records:
     """The memories one caller may see."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: Caller, within: Sequence[Sight] | None = None) -> None:
+        """Hold what lies under the caller's sights, or under those given, which a worker may have."""
         self._caller = caller
-        self._sights = sights(caller)
+        self._sights = sights(caller) if within is None else tuple(within)
         self._places: dict[tuple[int, str], Place] = {}
         self._shelves: dict[Place, _Shelves] = {}
         self._own: list[_Shelves] = []

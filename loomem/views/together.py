@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from identity.agent import Caller
 from identity.keys import Kind
 from identity.ports import Buckets, Feed
+from identity.visibility import Sight
 from loomem.views.dates import Dates
 from loomem.views.feedback import Feedback
 from loomem.views.jobs import Jobs
@@ -42,8 +43,9 @@ async def views_of(
     *,
     warm: WarmStart | None = None,
     patience_s: float = PATIENCE_S,
+    within: Sequence[Sight] | None = None,
 ) -> AsyncGenerator[Views]:
-    """Keep the views of a caller up to date behind the body."""
+    """Keep the views of a caller up to date behind the body; `within` as of a projection."""
     made: list[Vectors] = []
     feedback = Feedback()
     jobs = Jobs()
@@ -52,7 +54,7 @@ async def views_of(
         made.append(Vectors(records))
         return {Kind.VECTOR: made[0], Kind.FEEDBACK: feedback, Kind.JOB: jobs}
 
-    projection = Projection(feed, buckets, caller, views=others, patience_s=patience_s, warm=warm)
+    projection = Projection(feed, buckets, caller, views=others, patience_s=patience_s, warm=warm, within=within)
     [vectors] = made
     threads = Threads()
     projection.records.watch(threads)
