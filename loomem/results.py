@@ -269,6 +269,8 @@ class FoundRow(Result, frozen=True, kw_only=True):
     id: str
     score: float
     content: str
+    length: int | None = None
+    """Characters of the whole, of which `content` is the passage that was meant; None when it is all."""
     scope: str
     stream: str
     """The space it lives in, as the `stream` argument names it."""

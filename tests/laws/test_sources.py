@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from itertools import pairwise
 
 import msgspec
 import pytest
@@ -104,7 +105,7 @@ def test_a_long_utterance_becomes_several_fragments_that_follow_each_other() -> 
     planned = fragments_of(text.strip(), segment(text.strip()), lambda _: True)
     assert len(planned.fragments) > 4
     ends = [(each.piece.start, each.piece.end) for each in planned.fragments]
-    assert all(end == start for (_, end), (start, _) in zip(ends, ends[1:], strict=False))
+    assert all(end == start for (_, end), (start, _) in pairwise(ends))
     assert all(each.piece.text.endswith(". ") for each in planned.fragments[:-1])
 
 

@@ -450,6 +450,20 @@ async def test_a_conversation_stays_in_its_stream(agents: Agents, nats_account: 
     assert (await me.refused("memory_ingest", content=TALK, stream="unknown")).code == "ACCESS_DENIED"
 
 
+@pytest.mark.requirement("ingest-passage")
+async def test_a_search_shows_the_lines_of_a_long_source(agents: Agents) -> None:
+    me = await agents(env=NOW)
+    talk = "\n".join(f"User: note {number} says nothing of interest at all." for number in range(200))
+    talk += "\nUser: the vault code is under the blue vase.\n" + "Assistant: fine, and so on.\n" * 100
+    source = (await me.call("memory_ingest", content=talk, wait=False))["sourceId"]
+    row = (await found(me, "where is the vault code"))[source]
+    assert "the vault code is under the blue vase" in row["content"]
+    assert (len(row["content"]) < 1_300, row["length"]) == (True, len(talk.strip()))
+    text = await told(me, "memory_search", query="where is the vault code")
+    assert f"[of {len(talk.strip())} characters; get-memory reads all]" in text
+    assert (await me.call("get-memory", memoryId=source))["memory"]["content"] == talk.strip()
+
+
 @pytest.mark.requirement("know-12.accepted")
 async def test_progress_is_told_while_it_is_taken_in(agents: Agents, nats_account: NatsAccount) -> None:
     me = await agents(env={"PATTERN_FRAGMENTS_ENABLED": "true"})

@@ -27,7 +27,7 @@ def passage(text: str, question: str, *, chars: int = PASSAGE_CHARS) -> str:
     wanted = {_stem(word) for word in _WORD.findall(question)[:_WORDS_MAX] if len(word) > 1}
     found = ((match.start(), _stem(match[0])) for match in _WORD.finditer(text))
     hits = [(at, stem) for at, stem in found if stem in wanted]
-    start = _begin(text, _densest(hits, chars), chars)
+    start = _begin(text, _densest(hits, chars // 2), chars)
     end = min(len(text), start + chars)
     if end < len(text):
         line = max(text.rfind("\n", start + chars // 2, end), text.rfind(" ", start + chars // 2, end))
