@@ -38,6 +38,8 @@ _BLOCKS = re.compile(
 """Code, quotations, and what a program put in for the model: nobody said it here."""
 _QUESTION = re.compile(r"[?？؟]\W*$")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_ASIDE = re.compile(r"^[\W_]*[\[<(‹][^\]>)]*[\]>)›]\W*$")
+"""What a program says of a picture, or of itself."""
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
 _CODE = re.compile(
     r"[{};=]{2}|[;{]$|^\s*(?:def|class|import|from|return|const|let|var|if|for|SELECT|INSERT|\$|>>>)\b.*[(;:={]|^[\w./-]+\(.*\)$|https?://\S+$"
@@ -107,7 +109,13 @@ def _kind(heard: _Heard, dates: Dated | None) -> tuple[FactType | None, float]:
     """Return what kind of fact a sentence is and how sure that is; None for no fact."""
     text = heard.sentence.text
     nothing = None, 0.0
-    if len(text) > SENTENCE_CHARS or not _says_enough(text) or _QUESTION.search(text) or _CODE.search(text):
+    if (
+        len(text) > SENTENCE_CHARS
+        or not _says_enough(text)
+        or _QUESTION.search(text)
+        or _CODE.search(text)
+        or _ASIDE.search(text)
+    ):
         return nothing
     if not heard.signs:
         return nothing if heard.said.role is SpeakerRole.ASSISTANT else _elsewhere(heard.low, dates)
@@ -127,6 +135,8 @@ def _by_signs(heard: _Heard, table: signs.Signs, dates: Dated | None) -> tuple[F
     standing = table.standing.search(low) is not None
     if table.doubt.search(low) or table.trouble.search(low) or (table.task.search(low) and not standing):
         return nothing
+    if dates is None and not standing and table.feeling.search(low):
+        return nothing
     if _is_talk(low, table) or (heard.before is None and _leans_on_nothing(low, table)):
         return nothing
     kind = _typed(heard, table, dates)
@@ -134,8 +144,10 @@ def _by_signs(heard: _Heard, table: signs.Signs, dates: Dated | None) -> tuple[F
         kind = FactType.PREFERENCE
     if kind is None:
         return nothing
-    sure = dates is not None or kind in (FactType.PREFERENCE, FactType.EXPERIENCE)
-    return kind, EXPLICIT if sure else STATED if table.first.search(low) else INFERRED
+    if dates is not None or kind in (FactType.PREFERENCE, FactType.EXPERIENCE):
+        return kind, EXPLICIT
+    named = any(pattern.search(low) for _, pattern in table.kinds)
+    return kind, STATED if named and table.first.search(low) else INFERRED
 
 
 def _typed(heard: _Heard, table: signs.Signs, dates: Dated | None) -> FactType | None:

@@ -33,6 +33,8 @@ class Signs(msgspec.Struct, frozen=True, kw_only=True):
     """Greetings, thanks, exclamations; at the beginning of a sentence."""
     trouble: re.Pattern[str]
     """Something is being debugged."""
+    feeling: re.Pattern[str]
+    """Praise, encouragement, thanks, and what is true of everybody: nobody learns anything of anybody."""
     leaning: re.Pattern[str]
     """A sentence that begins so says little without the one before."""
     commitment: re.Pattern[str]
@@ -97,13 +99,18 @@ ENGLISH = Signs(
         r"i will\b", r"gonna\b", r"going to\b", r"don't forget\b", r"i want to\b", r"we want to\b", r"i'd like\b", r"i need (?:to|help|you)\b", r"(?:tell|show|give|help) me\b",
     ),
     standing=_any(
-        r"(?:don't|do not|never|always) (?:use|write|add|put|give|start|include|call|send|answer|reply|commit|say)\b", r"from now on\b", r"in (?:the )?future\b", r"i (?:prefer|hate|can't stand|don't like|always want)\b", r"keep (?:your|it|answers|lines|replies|responses)\b", r"going forward\b",
+        r"(?:don't|do not|never|always) (?:use|write|add|put|give|start|include|call|send|answer|reply|commit|say)\b", r"from now on\b", r"in (?:the )?future\b", r"i (?:prefer|hate|can't stand|don't like|always want)\b", r"keep (?:your|answers|lines|replies|responses)\b", r"going forward\b",
     ),
     talk=_begins(
         r"hi", r"hey", r"hello", r"good (?:morning|evening|afternoon|night|luck)", r"thanks?(?: you)?", r"cheers", r"ok(?:ay)?", r"sure", r"wow", r"great", r"perfect", r"awesome", r"amazing", r"nice", r"cool", r"congrat\w*",
         r"bye", r"see you", r"take care", r"sorry", r"lol", r"haha\w*", r"ugh", r"argh", r"yes", r"no", r"yeah", r"yep", r"nope", r"oh", r"that's (?:great|awesome|amazing|wonderful|so|nice|cool|really|awful|too)", r"so (?:glad|happy|proud|close|cool)", r"you rock", r"well done", r"sounds (?:good|great|like)", r"absolutely", r"definitely", r"exactly", r"glad", r"hope", r"looking forward",
     ),
     trouble=_any(r"(?:doesn't|does not|didn't|not|isn't) (?:work|scroll|load|build|compile|start|respond)", r"nothing happen", r"crashe[ds] again", r"it says\b", r"stack ?trace", r"error message", r"again$", r"i (?:clicked|tried|restarted|ran it|re-?ran)\b", r"still (?:fails|failing|broken|not)\b"),
+    feeling=_any(
+        r"(?:so|truly|really|super|very|incredibly) (?:grateful|thankful|proud|happy|glad|excited|important|inspiring|special|rewarding|amazing|cool|awesome|good)\b", r"means (?:a lot|a ton|so much|the world)", r"keep (?:it up|going|pushing|at it|up the|on)\b", r"never (?:give up|say never|stop|saw this)\b",
+        r"you(?:'re| are) (?:doing|making|such|an?\b|right|so|really|awesome|amazing|the best|welcome)", r"it(?:'s| is) (?:amazing|awesome|incredible|great|wonderful|crazy) (?:how|what|that|to)\b", r"(?:is|are) (?:so |really |super |very )?(?:important|key|everything|priceless|worth it|what matters)\b",
+        r"(?:fingers crossed|crossing my fingers)", r"stoked\b", r"(?:inspir|motivat)(?:e|es|ed|ing) (?:me|you|us|others|people)\b", r"your (?:words|support|kind|encouragement)\b", r"believe in (?:you|your|my|our)", r"proud of (?:you|us|me|myself)\b", r"(?:made|makes|make) (?:me|us) (?:so |really )?(?:feel|happy|smile|proud)\b", r"grateful for\b", r"thankful for\b", r"make a difference", r"stay(?:ing)? (?:positive|strong|focused|motivated)", r"can't wait\b", r"got this\b",
+    ),
     leaning=_begins(r"it", r"it's", r"its", r"that", r"that's", r"this", r"they", r"they're", r"these", r"those", r"he", r"he's", r"she", r"she's", r"his", r"her", r"their", r"there", r"both", r"which", r"because", r"so", r"but", r"and", r"then", r"fewer", r"still"),
     commitment=_any(
         r"i(?:'d| would)? (?:strongly )?(?:recommend|suggest|advise)\b", r"my recommendation\b", r"i(?:'ve| have)? (?:just )?(?:booked|created|scheduled|reserved|ordered|sent|set up|added|updated|fixed|deployed|cancelled|canceled|moved|rescheduled|prepared|planned|looked into|checked|found|researched|compared|measured|tested|written|wrote|built|made|arranged|drafted)\b",
@@ -139,6 +146,7 @@ POLISH = Signs(
     standing=_any(r"od (?:teraz|dziś|dzisiaj)\b", r"odpowiadaj\b", r"nie używaj\b", r"zawsze \w+", r"nigdy nie (?:używaj|pisz|dodawaj)", r"nie lubię\b", r"wolę\b", r"na przyszłość\b", r"pisz (?:do mnie|zawsze|krótko|po)\b", r"używaj\b"),
     talk=_begins(r"cześć", r"hej", r"siema", r"dzień dobry", r"dobry wieczór", r"dzięki\w*", r"dziękuję", r"super", r"ok", r"jasne", r"no", r"tak", r"nie", r"ojej", r"ale", r"gratul\w+", r"idealnie", r"świetnie", r"brawo", r"pa", r"do (?:jutra|zobaczenia)", r"trzymaj\w*", r"kurde", r"eh", r"ech", r"haha\w*", r"na razie", r"współczuję", r"powodzenia", r"fajnie", r"miło", r"ojej"),
     trouble=_any(r"nie (?:działa|chodzi|wczytuje|kompiluje|buduje|odpala)", r"znowu nie\b", r"wywali(?:ło|ł|ła) się\b", r"wywala\b", r"klikn\w+", r"próbowa\w+", r"wyskakuje\b"),
+    feeling=_any(r"tak się cieszę", r"jestem (?:bardzo |taka? )?(?:dumn\w+|wdzięczn\w+|szczęśliw\w+)", r"nie poddawaj", r"trzymam kciuki", r"jesteś (?:super|świetn\w+|niesamowit\w+|najleps\w+)", r"to (?:bardzo |takie |tak )?(?:ważne|piękne|wspaniałe)\b", r"dasz radę", r"tak trzymaj", r"nie mogę się doczekać", r"dziękuję za\b"),
     leaning=_begins(r"to", r"on", r"ona", r"ono", r"oni", r"one", r"jego", r"jej", r"ich", r"ten", r"ta", r"tam", r"więc", r"ale", r"bo", r"i", r"a", r"ma", r"był", r"była", r"było", r"jest", r"są", r"wszystkie", r"każdy"),
     commitment=_any(r"polecam\b", r"rekomenduję\b", r"sugeruję\b", r"radzę\b", r"proponuję\b", r"(?:zarezerwowa|przygotowa|utworzy|stworzy|doda|zaktualizowa|wysła|zapisa|umówi|przełoży|ustawi|zaplanowa|sprawdzi|znalaz|porówna|napisa|poprawi|zamówi)(?:łem|łam|ł|ła)\b", r"znalazłe[mś]\b"),
 )  # fmt: skip
@@ -169,6 +177,7 @@ GERMAN = Signs(
     standing=_any(r"ab (?:sofort|jetzt|heute)\b", r"künftig\b", r"in zukunft\b", r"ich mag\b", r"mag ich\b", r"immer\b", r"niemals\b", r"antworte\b", r"verwende\b", r"benutze\b", r"schreib\w* (?:bitte )?(?:kurz|immer|nie)\b", r"lieber\b", r"von nun an\b"),
     talk=_begins(r"hallo", r"hi", r"moin", r"servus", r"guten (?:morgen|tag|abend)", r"danke\w*", r"vielen dank", r"super", r"ok(?:ay)?", r"klar", r"ja", r"nein", r"toll", r"schön", r"perfekt", r"glückwunsch\w*", r"gratul\w+", r"tschüss", r"bis (?:dann|morgen|bald|später)", r"mach'?s gut", r"viel (?:erfolg|spaß|glück)", r"mist", r"oh", r"ach", r"genau", r"gern\w*", r"endlich", r"jederzeit", r"na", r"haha\w*", r"prima", r"wow"),
     trouble=_any(r"(?:geht|funktioniert|lädt|startet|baut|läuft) (?:schon wieder |immer noch |wieder )?nicht\b", r"abgestürzt\b", r"stürzt\b.+\bab\b", r"schon wieder\b", r"geklickt\b", r"probiert\b", r"fehlermeldung\b", r"nichts passiert\b"),
+    feeling=_any(r"so (?:froh|stolz|dankbar|glücklich|schön)\b", r"dankbar für", r"stolz auf", r"gib nicht auf", r"weiter so\b", r"(?:drücke|drück) (?:dir |euch )?die daumen", r"ist (?:so |sehr |echt )?(?:wichtig|toll|wunderbar)\b(?!,)", r"du bist (?:toll|super|großartig|der beste|die beste)", r"freue? mich (?:so|sehr|für dich|schon|riesig)\b", r"du schaffst das", r"kann es kaum erwarten"),
     leaning=_begins(r"es", r"das", r"dies", r"diese", r"dieser", r"er", r"sie", r"sein", r"seine", r"ihr", r"ihre", r"da", r"dort", r"dann", r"aber", r"und", r"denn", r"davon", r"damit", r"deshalb", r"alle", r"beide", r"jede", r"jeder", r"war", r"ist"),
     commitment=_any(r"(?:ich )?empfehle\b", r"ich rate\b", r"schlage (?:ich )?.{0,80}vor\b", r"mein vorschlag\b", r"ich habe\b.+\b(?:erstellt|gebucht|reserviert|verschoben|angelegt|geschickt|gesendet|eingerichtet|aktualisiert|hinzugefügt|behoben|bestellt|geplant|geprüft|gefunden|verglichen|gemessen|getestet|geschrieben|vereinbart|nachgesehen|vorbereitet|eingetragen)\b"),
 )  # fmt: skip
