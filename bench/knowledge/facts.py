@@ -81,8 +81,8 @@ async def knowledge(effort: Effort) -> list[Row]:
     kept: dict[str, dict[str, Counts]] = {}
     for half in HALVES:
         judged = [judge(sample) for sample in read(half)]
-        by_language = {lang: _total(one for one in judged if one.sample.lang == lang) for lang in _languages(judged)}
-        kept[half] = {**by_language, "all": _total(judged)}
+        by_language = {lang: total(one for one in judged if one.sample.lang == lang) for lang in _languages(judged)}
+        kept[half] = {**by_language, "all": total(judged)}
         rows += [row for lang, counts in kept[half].items() for row in _rows(half, lang, counts)]
     file = ROOT / "bench" / "results" / f"knowledge-{time.strftime('%Y-%m-%dT%H-%M-%S')}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -155,11 +155,12 @@ def _languages(judged: Iterable[Judged]) -> list[str]:
     return list(dict.fromkeys(one.sample.lang for one in judged))
 
 
-def _total(judged: Iterable[Judged]) -> Counts:
-    total = Counts()
+def total(judged: Iterable[Judged]) -> Counts:
+    """Return the counts of some samples together."""
+    found = Counts()
     for one in judged:
-        total = total.plus(one.counts)
-    return total
+        found = found.plus(one.counts)
+    return found
 
 
 def _rows(half: str, lang: str, counts: Counts) -> list[Row]:

@@ -5,7 +5,6 @@
     offline    facts by rules alone, without a model
     signs      the words those rules go by, in some languages
     dated      the day a sentence speaks of
-    sentences  where a sentence ends
 
 Deliberately absent: any language model (`loomem.llm`), storing (`loomem.store`), the text of anybody rewritten: a fact is
 in the language and spelling of whoever said it.

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time
+from datetime import date, timedelta
 
 import msgspec
 
-from loomem.core.search.when import Mention, mentioned
+from loomem.core.dates import Mention, find
 
-_SOMEDAY = (date(2024, 2, 10), date(2025, 11, 25))
-"""Two days to read words from: what means the same on both needs no day to be read from."""
+_WEEKDAYS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "monday poniedziałek poniedzialek montag",
+            "tuesday wtorek dienstag",
+            "wednesday środę środa srode mittwoch",
+            "thursday czwartek donnerstag",
+            "friday piątek piatek freitag",
+            "saturday sobotę sobota sobote samstag sonnabend",
+            "sunday niedzielę niedziela niedziele sonntag",
+        )
+    )
+    for name in names.split()
+}
 
 
 class Dated(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,29 +31,28 @@ class Dated(msgspec.Struct, frozen=True, kw_only=True):
     words: str
     """As they stand in the sentence."""
     day: date | None
-    """The first day of it; None where nobody says from which day the words are to be read."""
+    """The first day of it; None where nobody can say which day it is."""
     before: bool
     """Whether it is over, or cannot be said to lie ahead."""
 
 
-def dated(sentence: str, anchor: date | None) -> Dated | None:
-    """Return the first date that a sentence speaks of, read on a day; None when it speaks of none."""
-    if anchor is not None:
-        found = _read(sentence, anchor)
-        return None if not found else _told(sentence, found[0], found[0].when.start.date(), anchor)
-    first, second = (_read(sentence, day) for day in _SOMEDAY)
-    if not first:
+def dated(sentence: str, anchor: date | None, *, over: bool = False) -> Dated | None:
+    """Return the date that a sentence speaks of, read on a day: the first that is known, else the first; None for none.
+
+    `over` says that the sentence tells what was: then a weekday alone is the last one before that day.
+    """
+    mentions = find(sentence, anchor)
+    if not mentions:
         return None
-    day = first[0].when.start.date()
-    same = any(one.at == first[0].at and one.when.start.date() == day for one in second)
-    return _told(sentence, first[0], day if same else None, None)
-
-
-def _told(sentence: str, mention: Mention, day: date | None, anchor: date | None) -> Dated:
+    mention: Mention = next((one for one in mentions if one.resolved is not None), mentions[0])
+    day = None if mention.resolved is None else mention.resolved.first
+    if day is None and over and anchor is not None:
+        day = _last(mention.words, anchor)
     return Dated(
-        words=sentence[mention.at : mention.end], day=day, before=day is None or anchor is None or day <= anchor
+        words=sentence[mention.start : mention.end], day=day, before=day is None or anchor is None or day <= anchor
     )
 
 
-def _read(sentence: str, day: date) -> list[Mention]:
-    return mentioned(sentence, datetime.combine(day, time(), UTC))
+def _last(words: str, anchor: date) -> date | None:
+    weekday = _WEEKDAYS.get(words.casefold())
+    return None if weekday is None else anchor - timedelta(days=(anchor.weekday() - weekday - 1) % 7 + 1)

@@ -12,23 +12,26 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from datetime import date
+from itertools import islice
 
 import msgspec
 
-from loomem.core.analyse.languages import Language, guess, votes
+from loomem.core.analyse.languages import LATIN, Language, guess, votes
 from loomem.core.extract import signs
 from loomem.core.extract.accept import accept
 from loomem.core.extract.dated import Dated, dated
-from loomem.core.extract.sentences import Sentence, sentences
 from loomem.core.extract.values import Candidate, Extracted, ExtractSettings, Topic
 from loomem.core.knowledge import FactType
 from loomem.core.transcript import SpeakerRole, Transcript, Utterance
 from loomem.core.transcript.names import role_of
+from loomem.core.transcript.sentences import Sentence, sentences
 
 EXPLICIT, STATED, INFERRED = 0.9, 0.8, 0.65
 """How sure a rule is: of a choice or a date in so many words, of a statement, of what looks like one."""
 SENTENCE_CHARS = 600
 """A longer one is no sentence, but a list, a log or code."""
+SENTENCES_LIMIT = 20_000
+"""Of a conversation; what is said after them is left to the source."""
 _WORDS = 3
 _WIDE_CHARS = 6
 _BLOCKS = re.compile(
@@ -57,29 +60,44 @@ class _Heard(msgspec.Struct, frozen=True):
 
 
 def offline(transcript: Transcript, *, conversation_date: date | None, settings: ExtractSettings) -> list[Extracted]:
-    """Return the facts of a conversation, in order; those without a speaker have no author.
+    """Return the facts of a conversation, in order; a text in which nobody is said to speak is read as what one person said.
 
     `conversation_date` is the day, where the speakers are, that "yesterday" is counted from; without it, and without times
     in the conversation, such words stay unresolved.
     """
-    found = (one for said in transcript.utterances for one in _of_utterance(said, conversation_date, settings))
+    left = SENTENCES_LIMIT
+    found: list[Candidate] = []
+    for said in transcript.utterances or transcript.whole:
+        heard = list(islice(_heard(said), left))
+        found += _of_utterance(said, heard, conversation_date, settings)
+        left -= len(heard)
     return list(accept(found, settings, attributable=transcript.has_roles).facts)
 
 
-def _of_utterance(said: Utterance, day: date | None, settings: ExtractSettings) -> Iterator[Candidate]:
+def _heard(said: Utterance) -> Iterator[_Heard]:
+    """Tell the sentences of an utterance; none of a system or a tool."""
     if said.role is SpeakerRole.OTHER and role_of(said.speaker or "") is SpeakerRole.OTHER:
-        return  # a system, a tool
-    anchor = day if said.at is None else said.at.date()
+        return
     text = _BLOCKS.sub(_blanks, said.text)
-    before: Sentence | None = None
-    place = _Place(said)
     tables = _tables(text)
+    before: Sentence | None = None
     for sentence in sentences(text):
-        heard = _Heard(said, sentence, before, _folded(sentence.text), tables)
-        kind, confidence = _kind(heard, dates := dated(sentence.text, anchor))
+        if len(sentence.text) <= SENTENCE_CHARS:
+            yield _Heard(said, sentence, before, _folded(sentence.text), tables)
+        before = sentence if len(sentence.text) <= SENTENCE_CHARS else None
+
+
+def _of_utterance(
+    said: Utterance, sentences: list[_Heard], day: date | None, settings: ExtractSettings
+) -> Iterator[Candidate]:
+    anchor = day if said.at is None else said.at.date()
+    place = _Place(said)
+    for heard in sentences:
+        over = any(table.past.search(heard.low) for table in heard.signs)
+        dates = dated(heard.sentence.text, anchor, over=over)
+        kind, confidence = _kind(heard, dates)
         if kind is not None:
             yield _candidate(heard, kind, confidence, dates, place, settings)
-        before = sentence
 
 
 def _candidate(
@@ -109,13 +127,7 @@ def _kind(heard: _Heard, dates: Dated | None) -> tuple[FactType | None, float]:
     """Return what kind of fact a sentence is and how sure that is; None for no fact."""
     text = heard.sentence.text
     nothing = None, 0.0
-    if (
-        len(text) > SENTENCE_CHARS
-        or not _says_enough(text)
-        or _QUESTION.search(text)
-        or _CODE.search(text)
-        or _ASIDE.search(text)
-    ):
+    if not _says_enough(text) or _QUESTION.search(text) or _CODE.search(text) or _ASIDE.search(text):
         return nothing
     if not heard.signs:
         return nothing if heard.said.role is SpeakerRole.ASSISTANT else _elsewhere(heard.low, dates)
@@ -208,7 +220,8 @@ def _tables(text: str) -> tuple[signs.Signs, ...]:
     words = _WORD.findall(text.lower())
     for word in words:
         for language, count in votes(word):
-            counts[language] = counts.get(language, 0) + count
+            if language in LATIN:
+                counts[language] = counts.get(language, 0) + count
     if not counts:
         return tuple(signs.OF_LANGUAGE.values()) if words and not _WIDE.search(text) and text.isascii() else ()
     return tuple(signs.OF_LANGUAGE[language] for language in guess(counts) if language in signs.OF_LANGUAGE)

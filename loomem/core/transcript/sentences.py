@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-_STOP = re.compile(r"[.!?…]+[)\]\"'”’»]*(?=\s)|[。！？]+[」』”]*|\n+")
+_STOP = re.compile(r"(?<![.!?…])[.!?…]++[)\]\"'”’»]*+(?=\s)|(?<![。！？])[。！？]++[」』”]*+|\n++")
 _WORD_BEFORE = re.compile(r"([^\s(\[\"'„“]{1,12})$")
 _BEFORE_CHARS = 14
 _ABBREVIATIONS = frozenset(
@@ -63,4 +63,4 @@ def _ends(text: str, match: re.Match[str]) -> bool:
     before = word[1].lower()
     if before.isdecimal():
         return len(before) > 2 or not follows.isalnum()
-    return before not in _ABBREVIATIONS and not (len(word[1]) == 1 and word[1].isupper())
+    return before not in _ABBREVIATIONS and not (len(before) == 1 and before.isalpha())
