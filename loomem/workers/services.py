@@ -9,15 +9,18 @@ from functools import partial
 import msgspec
 
 from identity.ports import Clock
+from loomem.core.audit.settings import AuditSettings
 from loomem.core.embedding import EmbeddingState
 from loomem.core.limits import Limits
 from loomem.embed.host import ModelHost
 from loomem.embed.opening import open_embedder
 from loomem.embed.settings import Adapter, EmbedSettings
+from loomem.nats.audit import AuditStream
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.streams import Streams
 from loomem.nats.topology import KvBuckets
+from loomem.workers.audit import AuditWorker
 from loomem.workers.crew import Crew, CrewLimits
 from loomem.workers.duty import Worker
 from loomem.workers.embed import EmbedWorker
@@ -62,6 +65,7 @@ async def open_services(
     replicas: int = 1,
     crew_limits: CrewLimits | None = None,
     embed: EmbedSettings = NO_MODEL,
+    audit: AuditSettings | None = None,
     shared: bool = True,
 ) -> AsyncGenerator[Services, None]:
     """Run all workers over an operator's link for as long as the context lasts; leaving it drains them.
@@ -71,7 +75,11 @@ async def open_services(
     """
     buckets, feed, streams = KvBuckets(link, replicas=replicas), KvFeed(link), Streams(link)
     host = ModelHost(embed, open_model=partial(open_embedder, shared=shared))
-    workers: list[Worker] = [ExpireWorker(buckets, feed, streams, limits, clock)]
+    kept = audit or AuditSettings()
+    workers: list[Worker] = [
+        ExpireWorker(buckets, feed, streams, limits, clock),
+        AuditWorker(AuditStream(link, kept, replicas=replicas), clock, kept),
+    ]
     embedder: str | None = None
     if host.name is not None:
         workers.append(EmbedWorker(host, host.name, streams, limits, clock))

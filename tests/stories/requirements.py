@@ -563,7 +563,22 @@ know-update: A fact in a stream is edited where it is, and keeps what is known o
 """,
 )
 
+AUDIT: Final = _read(
+    "deliver: audit and purge",
+    """
+audit-once: Every acknowledged change of a memory stands in the record exactly once, under concurrent writers, killed recorders and a broker that is killed and restarted.
+audit-killed: A recorder killed at any point records nothing twice and leaves nothing out.
+audit-overwritten: A change that was overwritten before anybody recorded it is recorded all the same, with who made it and when.
+audit-raw: A raw client that says nothing of what it does is on record, by the key it wrote; content never is.
+audit-retention: The record keeps entries for audit.retention_days and within audit.max_mb, the oldest go first, and no entry can be deleted or purged.
+audit-full: What the record cannot take waits in its bucket, is counted, shown as an error of the worker, and recorded when there is room.
+audit-told-once: What an agent tells of itself stands in the record once however often it is sent.
+audit-permissions: An agent's credentials read nothing of the record, and add to it under that agent's name only.
+""",
+)
+
 PARTS: Final = (
+    AUDIT,
     KNOWLEDGE,
     CONFIG_FILE,
     JOINING,
