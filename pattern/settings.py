@@ -19,6 +19,7 @@ from identity.errors import InvalidInput
 from loomem.core.audit.settings import AuditSettings
 from loomem.core.facts import FactSettings
 from loomem.core.limits import Limits
+from loomem.core.llm import LlmSettings
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.settings import SearchSettings
 from loomem.embed.settings import EmbedSettings
@@ -81,6 +82,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How long the record of changes is kept."""
     embed: EmbedSettings
     """The model that the node embeds with."""
+    llm: LlmSettings
+    """What is asked of a language model, and how much of it."""
     search: SearchSettings
     profile: Profile
     """Which tools a session offers."""
@@ -128,6 +131,7 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
         limits=msgspec.structs.replace(file.limits, retention_s=file.retention.soft_delete_days * 86_400),
         audit=file.audit,
         embed=_embed(file, cwd),
+        llm=file.llm,
         search=file.search,
         profile=file.profile,
         facts=FactSettings(
