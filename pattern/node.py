@@ -68,11 +68,8 @@ def run(settings: Settings) -> int:
             clock=SystemClock(),
             replicas=settings.replicas,
             embed=model_settings(settings),
-<<<<<<< HEAD
             audit=settings.audit,
-=======
             llm=settings.llm,
->>>>>>> main
             shared=settings.nats.url is not None,
         )
         async with opened as background, answering(link, node_id, background.host):

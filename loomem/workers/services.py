@@ -17,12 +17,9 @@ from loomem.core.llm import LlmSettings, Models
 from loomem.embed.host import ModelHost
 from loomem.embed.opening import open_embedder
 from loomem.embed.settings import Adapter, EmbedSettings
-<<<<<<< HEAD
-from loomem.nats.audit import AuditStream
-=======
 from loomem.llm.budget import Budget
 from loomem.llm.client import opened
->>>>>>> main
+from loomem.nats.audit import AuditStream
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.streams import Streams
@@ -84,11 +81,8 @@ async def open_services(
     replicas: int = 1,
     crew_limits: CrewLimits | None = None,
     embed: EmbedSettings = NO_MODEL,
-<<<<<<< HEAD
     audit: AuditSettings | None = None,
-=======
     llm: LlmSettings = NO_LLM,
->>>>>>> main
     shared: bool = True,
 ) -> AsyncGenerator[Services, None]:
     """Run all workers over an operator's link for as long as the context lasts; leaving it drains them.
