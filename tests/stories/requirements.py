@@ -467,13 +467,14 @@ search-time: time_filter takes a date or words in English, Polish and German, an
 search-dates: Rows of a date that the question names come before their equals, a date alone finds them, and a date is the same day in every zone.
 search-zones: Words for dates are read in the zone of the settings, whatever the machine's is, and across a change of clocks.
 search-arms: A question is answered by words and by meaning together, and by either alone.
+search-arms-held: Where no memory holds much of a question's words, the words count less, so what they find by chance hides nothing that the meaning finds.
 search-arms-alone: A command measures each arm alone beside the whole, on any set, and how far the whole is below the better one.
 search-overfetch: When what matches best may not be shown, or says the same, more is fetched until enough rows are there.
 search-dry: A search changes no record, no date and no rank.
 search-recall: recall-context with query ranks what passes its filters, page by page, each record once.
 search-gone: What was forgotten, deleted, expired or superseded is gone from search in every process within a second, and in one that starts afterwards.
 search-languages: In Polish, German, Chinese, Japanese, Korean, Thai, Arabic, Russian, English, code and numbers a question with a word of the memory finds it among the first three, nine times of ten.
-search-meaning: A question that shares no word with the memory finds it by its meaning among the first three, in each of nine languages at least seventeen times of twenty.
+search-meaning: A question that shares no word with the memory finds it by its meaning among the first three: of twenty in each of nine languages at least sixteen, nine of ten altogether.
 search-any-text: Every text is a valid question, of whatever characters, and finds the word that stands in it by itself.
 search-cli: pattern-memory search shows what is found in the words of the tool, or as JSON, also in the first second of a process.
 search-families: What the remember family wrote memory_search finds, and the reverse; each row says where it lives.

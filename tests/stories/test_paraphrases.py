@@ -25,10 +25,12 @@ STEMS = {"en": "english", "de": "german", "pl": "polish", "ru": "russian", "ar":
 LANGUAGES = (*STEMS, "zh", "ja", "ko", "th")
 EACH = 20
 FIRST = 3
-WITHIN = 17
-"""Of the twenty of any language, asked in its own stream; measured: 18 to 20."""
-EVERYWHERE = 140
-"""Of all 180, asked in all streams at once; measured: MEASURED."""
+WITHIN = 16
+"""Of the twenty of any language, asked in its own stream; measured: 17 (Thai) to 20, 168 together."""
+TOGETHER = 164
+"""The same of all 180."""
+EVERYWHERE = 148
+"""Of all 180, asked in all streams at once; measured: 153. English is the one that suffers: the small model puts texts of other languages before it."""
 THAI_WORD = 5
 """Letters: fewer are shared by chance, as Thai puts no spaces between words."""
 
@@ -84,6 +86,7 @@ async def test_a_question_in_other_words_finds_the_memory(tmp_path: Path, tell: 
     within = sum(within for within, _ in found.values())
     tell(f"| **of 180** | {sum(by_words.values())} | {within} | {everywhere} |")
     assert min(within for within, _ in found.values()) >= WITHIN
+    assert within >= TOGETHER
     assert everywhere >= EVERYWHERE
     assert sum(by_words.values()) < within / 2, "the words alone cannot have found them"
 
@@ -98,12 +101,11 @@ async def stored(server: Server) -> None:
             await asyncio.sleep(0.1)
 
 
-async def hits(server: Server, language: str) -> tuple[int, int]:
-    """Return how many questions of a language find their memory in its stream, and in all."""
-    found = [0, 0]
+async def hits(server: Server, language: str, **where: str) -> int:
+    """Return how many questions of a language find their memory among the first."""
+    found = 0
     for memory, question in pairs_of(language):
-        for at, where in enumerate(({"stream": language}, {})):
-            answer = await server.call("memory_search", query=question, top_k=FIRST, **where)
-            assert not answer.get("degraded"), answer
-            found[at] += memory in [row["content"] for row in answer["rows"]]
-    return found[0], found[1]
+        answer = await server.call("memory_search", query=question, top_k=FIRST, **where)
+        assert not answer.get("degraded"), answer
+        found += memory in [row["content"] for row in answer["rows"]]
+    return found
