@@ -160,6 +160,8 @@ class Search:
             trouble.append(f"the model is {state.state}{f': {state.reason}' if state.reason else ''}")
         if self._vectors.unreadable:
             trouble.append(f"{self._vectors.unreadable} unreadable")
+        if former := sum(each.held for each in held if each.model != model):
+            trouble.append(f"{former} vectors of former models")
         return Meaning(state.state, lambda row: self._vectors.has(row, model), "; ".join(trouble) or None)
 
     async def rank(

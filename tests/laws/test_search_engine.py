@@ -153,7 +153,7 @@ async def test_words_that_are_not_indexed_yet_are_said_to_be_missing(monkeypatch
         assert answer.degraded == ["words: 0 memories are not indexed yet"]
 
 
-@pytest.mark.requirement("lesson-3.18")
+@pytest.mark.requirement("lesson-3.18", "vectors-prune")
 async def test_two_models_coexist_and_only_vectors_of_the_question_s_model_count() -> None:
     world = World()
     async with searching(world, Listener("ear")) as old, searching(world, Listener("new ear")) as new:
@@ -162,6 +162,8 @@ async def test_two_models_coexist_and_only_vectors_of_the_question_s_model_count
         answer = await new.search(query="percussion drum")
         assert answer.degraded == ["meaning: 2 of 2 memories have no vector yet"]
         assert [row.content for row in answer.rows] == ["we bought a drum"]
+        assert (await new.memory_status()).embeddings.endswith("2 vectors of former models")
+        assert "former" not in (await old.memory_status()).embeddings
         await store(world, new, "a snare", models=("ear", "new ear"))
         assert (await new.search(query="percussion")).degraded == ["meaning: 2 of 3 memories have no vector yet"]
         assert (await old.search(query="percussion")).degraded == []

@@ -467,6 +467,7 @@ search-time: time_filter takes a date or words in English, Polish and German, an
 search-dates: Rows of a date that the question names come before their equals, a date alone finds them, and a date is the same day in every zone.
 search-zones: Words for dates are read in the zone of the settings, whatever the machine's is, and across a change of clocks.
 search-arms: A question is answered by words and by meaning together, and by either alone.
+vectors-prune: The vectors of models that are not used any more are counted in memory_status and by a command, which removes them, and nothing else, when it is told --yes.
 search-arms-held: Where no memory holds much of a question's words, the words count less, so what they find by chance hides nothing that the meaning finds.
 search-arms-alone: A command measures each arm alone beside the whole, on any set, and how far the whole is below the better one.
 search-overfetch: When what matches best may not be shown, or says the same, more is fetched until enough rows are there.
