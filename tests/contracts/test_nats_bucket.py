@@ -16,7 +16,8 @@ from loomem.nats.bucket import KvBucket
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets, call, features_of, stream_config
 from pattern.testing import NatsAccount, NatsServer
-from tests.contracts.nats_kit import BUCKET, eventually, linked, put, remove
+from tests.contracts.nats_kit import BUCKET, linked, put, remove
+from tests.waiting import eventually
 
 KEY = "agents.A.m.1"
 
