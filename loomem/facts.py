@@ -13,6 +13,7 @@ from identity.errors import NotFound
 from identity.ports import Progress
 from loomem.core import limits as check
 from loomem.core import plan
+from loomem.core.audit.notes import Action
 from loomem.core.facts import FactSettings
 from loomem.core.rating import clean_given
 from loomem.core.sources import is_source
@@ -36,7 +37,7 @@ from loomem.store import deletion, facts, feedback, history, overview
 from loomem.store.cleaning import Cleaning
 from loomem.store.ingest import Intake, RawTranscript
 from loomem.store.streams import stream_of
-from loomem.store.write import Door
+from loomem.store.write import Door, doing
 from loomem.views.jobs import Jobs
 
 
@@ -107,7 +108,9 @@ class FactEngine:
 
         Raises: InvalidInput, NotFound, AccessDenied, LimitExceeded, Conflict, Unavailable.
         """
-        return await deletion.restore(self._door, check.clean_id(memory_id, self._door.limits))
+        ident = check.clean_id(memory_id, self._door.limits)
+        with doing(Action.RESTORED):
+            return await deletion.restore(self._door, ident)
 
     async def deleted(self) -> DeletedMemories:
         """Return what can be restored, the last deleted first. Raises: Unavailable."""

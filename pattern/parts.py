@@ -19,6 +19,7 @@ from identity.ports import Clock
 from identity.registry import IdentitySpec, load
 from loomem.embed.settings import Adapter
 from loomem.engine import Engine
+from loomem.nats.audit import AuditStream
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
@@ -72,6 +73,7 @@ class Parts:
                 facts=settings.facts,
                 files=Files((settings.files_dir,)),
                 jobs=views.jobs,
+                record=AuditStream(self.link, settings.audit, replicas=settings.replicas),
                 search=Search(
                     views=views,
                     clock=self.clock,

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeGuard
 import msgspec
 from msgspec import Meta
 
+from loomem.core.audit.settings import AuditSettings
 from loomem.core.extract import Topic
 from loomem.core.extract.values import CONFIDENCE_FLOOR, FACTS_LIMIT
 from loomem.core.limits import Limits
@@ -136,6 +137,7 @@ class PatternFile(msgspec.Struct, frozen=True, kw_only=True):
     scan: ScanKeys = ScanKeys()
     server: ServerKeys = ServerKeys()
     retention: RetentionKeys = RetentionKeys()
+    audit: AuditSettings = AuditSettings()
     fragments: FragmentKeys = FragmentKeys()
     extraction: ExtractionKeys = ExtractionKeys()
 
@@ -179,6 +181,7 @@ _PROJECT: dict[Path, Word] = {
     ("scan",): Word.STRICTER,
     ("server",): Word.NONE,
     ("retention",): Word.NONE,
+    ("audit",): Word.NONE,
     ("embedding",): Word.NONE,
     ("extraction", "enabled"): Word.FREE,
     ("extraction", "wait_s"): Word.FREE,
