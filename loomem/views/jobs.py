@@ -106,7 +106,7 @@ def _is_since(text: str | None, ms: int) -> bool:
 
 
 def _is_told(state: JobState) -> bool:
-    return state.is_over or (state.state is State.PENDING and state.reason is not None)
+    return state.is_over or state.reason is not None
 
 
 def _record(change: Entry | Marker) -> JobRecord | None:

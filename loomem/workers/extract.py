@@ -28,6 +28,7 @@ from identity.errors import Conflict, Corrupt, InvalidInput, Unavailable
 from identity.keys import SYSTEM_BUCKET, Key, Kind, escape_token, parse_key
 from identity.ports import Bucket, Clock, Entry, Marker, Put
 from loomem.core import jobs, plan
+from loomem.core.audit.notes import Action, noted
 from loomem.core.extract import Extracted
 from loomem.core.facts import clean_fact_content
 from loomem.core.hygiene import clean
@@ -138,7 +139,8 @@ class ExtractWorker:
             if await bucket.get(path) is not None:
                 continue
             memory = fact_record(source, number, fact, known.since)
-            put = Put(key=path, value=encode(memory), expected=0, op=f"fact-of {source.id} {uuid4()}")
+            did = noted("", source.project_id, "", Action.INGESTED, (), ())
+            put = Put(key=path, value=encode(memory), expected=0, op=f"fact-of {source.id} {uuid4()}", did=did)
             try:
                 await bucket.write(put)
             except Conflict:
@@ -202,9 +204,16 @@ class ExtractWorker:
             memory = _memory(held)
             if held is None or memory is None or memory.deleted_at is not None or source_id_of(memory) != source:
                 return False
-            gone = plan.deleted(memory, gone_ms)
-            ttl_s = plan.server_ttl_s(gone, millis(self._clock.now()), self._limits)
-            put = Put(key=path, value=encode(gone), expected=held.revision, op=f"gone-with {uuid4()}", ttl_s=ttl_s)
+            gone, now_ms = plan.deleted(memory, gone_ms), millis(self._clock.now())
+            put = Put(
+                key=path,
+                value=encode(gone),
+                expected=held.revision,
+                op=f"gone-with {uuid4()}",
+                ttl_s=plan.server_ttl_s(gone, now_ms, self._limits),
+                trail=plan.trail_after(held, now_ms) if isinstance(held, Entry) else (),
+                did=noted("", memory.project_id, "", Action.DELETED, (), ()),
+            )
             try:
                 await bucket.write(put)
             except Conflict:

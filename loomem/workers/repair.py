@@ -14,6 +14,7 @@ from identity.errors import Conflict, Corrupt, LoomError, NotFound, Unavailable
 from identity.keys import Kind
 from identity.ports import Bucket, Clock, Entry, Event, Feed, Put, Reset
 from loomem.core import plan
+from loomem.core.audit.notes import Action, noted
 from loomem.core.limits import Limits
 from loomem.core.record import Memory, decode, encode
 from loomem.core.sources import CONTRACT, is_source, renewed, source_op
@@ -90,14 +91,15 @@ class Repair:
             memory = None if held is None else _renewed(held)
             if held is None or memory is None:
                 return  # somebody else did it, or it is gone
-            op = f"contract {CONTRACT} {held.revision}"
+            op, now_ms = f"contract {CONTRACT} {held.revision}", millis(self._clock.now())
             put = Put(
                 key=held.key,
                 value=encode(memory),
                 expected=held.revision,
                 op=source_op(op) if is_source(memory) else op,
-                ttl_s=plan.server_ttl_s(memory, millis(self._clock.now()), self._limits),
-                trail=held.trail,
+                ttl_s=plan.server_ttl_s(memory, now_ms, self._limits),
+                trail=plan.trail_after(held, now_ms),
+                did=noted("", memory.project_id, "", Action.CHANGED, (), ()),
             )
             try:
                 await bucket.write(put)

@@ -21,8 +21,9 @@ from loomem.core.plan import deleted
 from loomem.nats.topology import KvBuckets
 from pattern.testing.accounts import NatsAccount
 from tests.contracts.extract_kit import BUCKET, Look, extracting, keep, look, now_ms, records
-from tests.contracts.workers_kit import eventually, linked
+from tests.contracts.workers_kit import linked
 from tests.llm_server import Asked, LlmServer, Reply, llm_server, says
+from tests.waiting import eventually
 
 FACTS = 5
 """Of each source, whatever the model says."""

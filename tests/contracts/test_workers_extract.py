@@ -24,7 +24,8 @@ from loomem.workers.repair import RepairFailed
 from pattern.testing.accounts import NatsAccount
 from tests.contracts.embed_kit import memory
 from tests.contracts.extract_kit import BUCKET, TALK, extracting, keep, key_of, look, now_ms, records
-from tests.contracts.workers_kit import eventually, held, linked, writes
+from tests.contracts.workers_kit import held, linked, writes
+from tests.waiting import eventually
 
 
 def read(*contents: str) -> Extraction:

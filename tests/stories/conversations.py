@@ -9,7 +9,8 @@ from typing import Any
 from loomem.core.limits import Limits
 from loomem.workers.services import Services, open_services
 from pattern.testing.agents import Agent
-from tests.contracts.workers_kit import SystemClock, eventually, linked
+from tests.contracts.workers_kit import SystemClock, linked
+from tests.waiting import eventually
 
 TALK = """\
 User: I prefer Rust over Go for services.

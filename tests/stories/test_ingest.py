@@ -16,12 +16,12 @@ from loomem.core.pii_settings import PiiSettings
 from loomem.workers import duty
 from pattern.testing import NatsAccount
 from pattern.testing.agents import Agents
-from tests.contracts.workers_kit import eventually
 from tests.llm_server import fails, llm_server, says
 from tests.stories.conftest import RawStore
 from tests.stories.conversations import DAY, TALK, fact, found, job, until, working
 from tests.stories.shell import Shell
 from tests.stories.told import told
+from tests.waiting import eventually
 
 FIRST = re.compile(r"Source: (?P<id>[0-9a-f-]{36})\n")
 NOW = {"PATTERN_EXTRACTION_WAIT_S": "0"}
@@ -133,7 +133,7 @@ async def test_the_source_is_told_and_kept_whatever_the_model_does(
         async with working(nats_account.url, llm=llm.settings()):
             answer = await me.call("memory_ingest", content=TALK)
             source = answer["sourceId"]
-            assert answer["extraction"]["state"] in ("pending", "failed")
+            assert answer["extraction"]["state"] != "done"
             assert "500" in answer["extraction"]["reason"]
             given_up = await until(me, source, "failed")
             assert (given_up["attempts"], llm.calls) == (duty.ATTEMPTS, duty.ATTEMPTS)
@@ -331,20 +331,20 @@ async def test_a_slice_that_cleaning_would_change_is_skipped(agents: Agents) -> 
 async def test_an_event_is_dated_from_the_day_of_the_conversation(agents: Agents, nats_account: NatsAccount) -> None:
     me = await agents()
     async with working(nats_account.url):
-        dated = await me.call("memory_ingest", content="User: I moved to Kraków yesterday.", conversation_date=DAY)
-        undated = await me.call("memory_ingest", content="User: I moved to Poznań yesterday.")
+        dated = await me.call("memory_ingest", content="User: I moved to Berlin yesterday.", conversation_date=DAY)
+        undated = await me.call("memory_ingest", content="User: I moved to Hamburg yesterday.")
     assert [one["event"] for one in dated["facts"]] == ["2026-04-01"]
     assert ["event" in one for one in undated["facts"]] == [False]
     unknown = undated["facts"][0]["memoryId"]
-    line = next(line for line in (await told(me, "memory_search", query="Poznań")).splitlines() if unknown in line)
+    line = next(line for line in (await told(me, "memory_search", query="Hamburg")).splitlines() if unknown in line)
     assert "[event:" not in line
     assert "[recorded:" in line
-    legacy = (await me.call("memory_store", content="Poznań is nice."))["memoryId"]
-    rows = await found(me, "Poznań", time_filter="2020-01-01")
+    legacy = (await me.call("memory_store", content="Hamburg is nice."))["memoryId"]
+    rows = await found(me, "Hamburg", time_filter="2020-01-01")
     assert legacy in rows
     assert unknown not in rows
-    assert unknown in await found(me, "Poznań")
-    evidence = await told(me, "memory_search", query="Poznań", evidence_fields=True)
+    assert unknown in await found(me, "Hamburg")
+    evidence = await told(me, "memory_search", query="Hamburg", evidence_fields=True)
     assert f"event: unknown; source: {undated['sourceId']}" in evidence
 
 
@@ -497,8 +497,9 @@ async def test_the_command_line_takes_a_conversation_in(
         piped = await asyncio.to_thread(shell.run, "ingest", "-", "--no-wait", "--json", text=TALK)
         answer = json.loads(piped.stdout)
     assert answer["extraction"]["state"] == "pending"
-    found = await asyncio.to_thread(shell.run, "search", "which", "language", "for", "services")
-    assert first["id"] in found.stdout
-    assert answer["sourceId"] in found.stdout
+    rows = await asyncio.to_thread(shell.run, "search", "which", "language", "for", "services")
+    assert "I prefer Rust over Go" in rows.stdout
+    kept = await asyncio.to_thread(shell.run, "get", first["id"])
+    assert TALK.splitlines()[0] in kept.stdout
     absent = await asyncio.to_thread(shell.run, "ingest", "no-such-file.txt")
     assert (absent.returncode, "cannot be read" in absent.stderr) == (2, True)

@@ -9,11 +9,11 @@ import pytest
 
 from pattern.testing import NatsAccount
 from pattern.testing.agents import Agent, Agents
-from tests.contracts.workers_kit import eventually
 from tests.stories.conftest import USER_BUCKET, RawStore
 from tests.stories.conversations import TALK, found, working
 from tests.stories.shell import Shell
 from tests.stories.told import told
+from tests.waiting import eventually
 
 ENV = {"PATTERN_FRAGMENTS_ENABLED": "true", "PATTERN_NAMESPACES": "work=110"}
 ME = {"LOOMINAL_AGENT_ID": "agent-a", "LOOMINAL_PROJECT_ID": "project-p", "LOOMINAL_USER_ID": "user-u"}
