@@ -191,3 +191,8 @@ def user_bucket(user: UserId) -> str:
 def identity_bucket(project: ProjectId) -> str:
     """Return the bucket of a project's identities; Warp does not normalise this name, so neither do we where NATS allows it."""
     return f"{IDENTITY_PREFIX}{_name(project, _IDENTITY_PLAIN)}"
+
+
+def budget_key(day: str) -> str:
+    """Return the key, in the system bucket, of what language models were asked on a day."""
+    return f"budget.llm.{day}"

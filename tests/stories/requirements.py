@@ -39,6 +39,19 @@ def _read(source: str, text: str) -> tuple[Requirement, ...]:
     return tuple(found)
 
 
+SEGMENT: Final = _read(
+    "conversations taken apart",
+    """
+segment-roles: Roles before what was said are known in many spellings and languages, in lines, in bold, as headings, with and without a time.
+segment-names: Arbitrary names are speakers when they come again and talk.
+segment-times: Exports of WhatsApp, Slack, Discord, Telegram, Zoom and IRC are taken apart, with the time of each line as far as it is told.
+segment-none: Prose, notes, code, addresses, YAML, mail, logs and forms have no speakers, and the answer says why.
+segment-json: Arrays of messages, exports and logs with a message on each line are rendered with labels, and no message can speak for another.
+segment-exact: The bytes of an utterance in its source are its text, whatever the text.
+segment-bounded: Hostile texts of two megabytes are taken apart in bounded time.
+""",
+)
+
 CREATE: Final = _read(
     "acceptance checks 1-11: create",
     """
@@ -563,7 +576,25 @@ know-update: A fact in a stream is edited where it is, and keeps what is known o
 """,
 )
 
+LLM: Final = _read(
+    "the language model: no call that nobody switched on, one budget, nothing stored that it was not asked for",
+    """
+llm-structured: An answer of the model is an object of the JSON schema that was sent along; code fences are tolerated.
+llm-failures: A refusal, malformed JSON, an answer that was cut off, a status of HTTP and a broken connection are failures that say why in at most 200 characters.
+llm-bounded: A model that is slow, all of it or byte by byte, is waited for no longer than the settings and the asker say.
+llm-retries: What passes by itself is tried again a bounded number of times, no sooner than the server asks for; each try is a call of its own.
+llm-off: Without a key, an empty one included, or without the switch of the use, no model is asked; on a broker that others share, what they stored is sent to another machine only if all agree.
+llm-budget: Calls, tokens and cost of a day are bounded for all agents together, and are there again the next day.
+llm-budget.shared: A budget of N calls that ten agents share at once gives N calls and never one more, on a real server.
+llm-budget-closed: Without a broker, or with a budget that cannot be read, there is no call; what died under way stays taken.
+llm-quiet: Neither the key nor a text that is asked about appears in a log.
+llm-server: A server process never imports the SDK of the model.
+llm-keys: Key and address of the model come from the environment alone and reach the node; everything else is a setting.
+""",
+)
+
 PARTS: Final = (
+    LLM,
     KNOWLEDGE,
     CONFIG_FILE,
     JOINING,
@@ -571,6 +602,7 @@ PARTS: Final = (
     HYGIENE,
     SEARCH,
     PROFILES,
+    SEGMENT,
     CREATE,
     RECALL,
     LIFECYCLE,
