@@ -23,7 +23,7 @@ from identity.ports import Clock
 from loomem.core.embedding import Asker, Embedded, Readiness
 from loomem.core.position import format_position
 from loomem.core.row import Place, Row
-from loomem.core.search.admit import happened_within, was_valid
+from loomem.core.search.admit import happened_within, since, was_valid
 from loomem.core.search.collapse import capped, collapse
 from loomem.core.search.fuse import Fused, Hit, Part, Signals, fuse
 from loomem.core.search.gist import gist
@@ -267,7 +267,9 @@ class Search:
         return ranked, collapse(ranked, lambda one: one.row.memory.content, question.rows)
 
     def _admit(self, question: Question) -> Admit:
-        now_ms = millis(self.clock.now())
+        now = self.clock.now()
+        now_ms = millis(now)
+        time_asked = None if question.since is None else since(question.since, now)
         chains = self._chains
         hides = not question.include_superseded and not chains.is_empty
 
@@ -277,7 +279,7 @@ class Search:
             at = question.valid_at
             if at is not None and not was_valid(row.memory, chains.valid_until(row), at):
                 return False
-            return question.after is None or happened_within(row, question.after, now_ms)
+            return time_asked is None or happened_within(row, time_asked)
 
         return admit
 

@@ -479,6 +479,22 @@ search-families: What the remember family wrote memory_search finds, and the rev
 """,
 )
 
+DATES: Final = _read(
+    "dates in words; knowledge tools, acceptance checks 16 and 18",
+    """
+dates-18: Seen from a Sunday each relative form is the day it should be: last week begins on the Monday before this one, months end where they end, what is fuzzy or impossible is none.
+dates-cases: Of at least two hundred texts and sentences in English, Polish and German each, all dates are read right, and none is guessed where nobody can know.
+dates-unknown: Without a day on which it was said, what is told beside that day is unknown.
+dates-zones: What was said is seen from the local day where it was said, in any zone, near midnight and across changes of clocks.
+dates-grain: How exactly a date was said is told with it: by the day, week, weekend, month, quarter or year.
+dates-days: An event is on its day in every zone: a filter by date keeps those from the day it names until today.
+dates-16: What was taken from a conversation on an unknown day has no event date: time_filter does not return it, a search without does, with the day it was recorded; a memory of another kind is matched by when it was written.
+dates-marks: A row that was taken from a conversation names its dates event, observed and recorded, as far as they are known; another has the one date of its event or its writing.
+dates-queries: A question may speak of dates in words, in three languages, seen from today in the zone of the settings.
+dates-linear: No text takes more than linear time to be read for dates.
+""",
+)
+
 CONFIG_FILE: Final = _read(
     "settings: pattern.toml",
     """
@@ -601,6 +617,7 @@ PARTS: Final = (
     WARM_START,
     HYGIENE,
     SEARCH,
+    DATES,
     PROFILES,
     SEGMENT,
     CREATE,
