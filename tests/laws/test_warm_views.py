@@ -181,7 +181,7 @@ class Cut(WarmStart):
 
 
 @given(changes, changes, st.integers(0, 8), st.booleans(), st.booleans())
-@example([Change(Kind.MEMORY, ident, "x") for ident in IDS], [], 0, heard=True, goes_on=True)
+@example(before=[Change(Kind.MEMORY, ident, "x") for ident in IDS], after=[], pieces=0, heard=True, goes_on=True)
 @settings(max_examples=25, deadline=None)
 @pytest.mark.requirement("search-8.warm")
 def test_a_copy_that_was_cut_off_is_as_good_as_far_as_it_goes(
