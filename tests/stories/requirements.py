@@ -39,6 +39,19 @@ def _read(source: str, text: str) -> tuple[Requirement, ...]:
     return tuple(found)
 
 
+SEGMENT: Final = _read(
+    "conversations taken apart",
+    """
+segment-roles: Roles before what was said are known in many spellings and languages, in lines, in bold, as headings, with and without a time.
+segment-names: Arbitrary names are speakers when they come again and talk.
+segment-times: Exports of WhatsApp, Slack, Discord, Telegram, Zoom and IRC are taken apart, with the time of each line as far as it is told.
+segment-none: Prose, notes, code, addresses, YAML, mail, logs and forms have no speakers, and the answer says why.
+segment-json: Arrays of messages, exports and logs with a message on each line are rendered with labels, and no message can speak for another.
+segment-exact: The bytes of an utterance in its source are its text, whatever the text.
+segment-bounded: Hostile texts of two megabytes are taken apart in bounded time.
+""",
+)
+
 CREATE: Final = _read(
     "acceptance checks 1-11: create",
     """
@@ -589,6 +602,7 @@ PARTS: Final = (
     HYGIENE,
     SEARCH,
     PROFILES,
+    SEGMENT,
     CREATE,
     RECALL,
     LIFECYCLE,
