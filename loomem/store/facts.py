@@ -5,8 +5,6 @@ Deliberately absent: what kind of fact it is and how far it is trusted (`core.fa
 
 from __future__ import annotations
 
-import logging
-
 import msgspec
 
 from identity.errors import CoreProtected, InvalidInput
@@ -14,6 +12,7 @@ from loomem.core import limits as check
 from loomem.core import plan
 from loomem.core.facts import (
     FactSettings,
+    adding_to,
     category_of,
     clean_fact,
     clean_fact_content,
@@ -26,13 +25,12 @@ from loomem.core.knowledge import Knowledge
 from loomem.core.record import Category
 from loomem.core.row import Row
 from loomem.core.streams import USER_DEFAULT, Stream, built_in, word_of
-from loomem.fact_results import Stored
+from loomem.fact_results import Judged, Stored
+from loomem.judging import Found, Judging, LogAudit
 from loomem.results import Notice
 from loomem.store.cleaning import Cleaning
 from loomem.store.streams import stream_of
 from loomem.store.write import Door
-
-log = logging.getLogger(__name__)
 
 ECHO_CHARS = 80
 """How much of a fact is said back."""
@@ -52,8 +50,8 @@ class RawFact(msgspec.Struct, frozen=True, kw_only=True):
     stream: object = None
 
 
-async def store(door: Door, raw: RawFact, settings: FactSettings) -> Stored:
-    """Store a fact.
+async def store(door: Door, raw: RawFact, settings: FactSettings, judging: Judging | None = None) -> Stored:
+    """Store a fact, in the place of those that it names, and of those that it is judged to contradict.
 
     Raises: InvalidInput, AccessDenied (no such stream), CoreProtected, LimitExceeded, Unavailable.
     """
@@ -69,13 +67,19 @@ async def store(door: Door, raw: RawFact, settings: FactSettings) -> Stored:
     now_ms = door.now_ms
     known = known_of(text, fact, now=plan.text_of(now_ms), honoured=settings.honor_caller_trust_source)
     ident = door.ids.memory_id()
-    replaced, blocked = _guarded(await replaceable(door, raw.supersedes, stream), known)
-    notices += [_blocked(old, ident, known) for old in blocked]
+    named = await replaceable(door, raw.supersedes, stream)
+    replaced, blocked = _guarded(named, known)
+    found = Found()
+    if judging is not None:
+        found = await judging.judged(text, known, stream.holds, besides={row.id for row in named})
+    replaced, blocked = [*replaced, *found.superseded][:SUPERSEDED_LIMIT], [*blocked, *found.blocked]
+    notices += [_blocked(old, ident, known, judging) for old in blocked]
     draft = plan.Draft(
         scope=stream.scope, category=category_of(stream.scope, known.fact_type), content=text, metadata=metadata
     )
     memory = plan.created(draft, door.caller, ident, now_ms, limits)
-    memory = msgspec.structs.replace(memory, knowledge=in_place_of(known, [row.memory for row in replaced]))
+    known = msgspec.structs.replace(in_place_of(known, [row.memory for row in replaced]), judged=found.judgements)
+    memory = msgspec.structs.replace(memory, knowledge=adding_to(known, [row.memory for row in found.extended]))
     written = await door.create(memory, stream=stream.stream)
     if fact.dropped:
         notices.append(Notice(type="relations", description=f"{fact.dropped} relations beyond the first were dropped"))
@@ -83,6 +87,7 @@ async def store(door: Door, raw: RawFact, settings: FactSettings) -> Stored:
         memory_id=memory.id,
         content=text[:ECHO_CHARS],
         supersedes=[row.id for row in replaced] or None,
+        judged=_told(found) or None,
         stream=stream.word,
         scope=str(memory.scope),
         category=str(memory.category),
@@ -142,15 +147,24 @@ def _guarded(rows: list[Row], known: Knowledge) -> tuple[list[Row], list[Row]]:
     return allowed, [row for row in rows if row not in allowed]
 
 
-def _blocked(old: Row, ident: str, known: Knowledge) -> Notice:
+def _told(found: Found) -> list[Judged]:
+    return [
+        Judged(memory_id=one.memory_id, relation=one.relation, reason=reason, by=one.by)
+        for one, reason in zip(found.judgements, found.reasons, strict=True)
+    ]
+
+
+def _blocked(old: Row, ident: str, known: Knowledge, judging: Judging | None) -> Notice:
     """Put on record that a memory may not take another's place, and return what its writer is told."""
     trust = trust_in(old.memory.knowledge)
-    log.warning(
-        "event=trust_guard_blocked old=%s old_trust=%s new=%s new_trust=%s context=store",
-        old.id,
-        trust or "none",
-        ident,
-        known.trust,
+    (LogAudit() if judging is None else judging.audit).record(
+        "trust_guard_blocked",
+        old=old.id,
+        old_trust=trust,
+        new=ident,
+        new_trust=known.trust,
+        context="store",
+        actor="system",
     )
     return Notice(
         type="trust_guard_blocked",

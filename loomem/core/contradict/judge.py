@@ -92,7 +92,13 @@ def _another_value(after: Reading, before: Reading, latin: Latin) -> str | None:
         return None
     for then in slots(before, latin):
         for now in slots(after, latin):
-            if now.name == then.name and same_words(now.of, then.of) and now.numbers == then.numbers and not then.rest and _is_new(now, then):
+            if (
+                now.name == then.name
+                and same_words(now.of, then.of)
+                and now.numbers == then.numbers
+                and not then.rest
+                and _is_new(now, then)
+            ):
                 return f"another value for {_shown(now.of) or now.name or 'this'}: now {_shown(now.value)}"
     return None
 
@@ -153,12 +159,16 @@ def _extends(after: Reading, before: Reading, latin: Latin) -> bool:
         return False
     # What it denies besides does not count.
     shared = read(" ".join(token.shown for token in after.tokens[:at]), latin)
-    return shared.negated == before.negated and bool(lacking(after.content, before.content) or _more_values(after, before))
+    return shared.negated == before.negated and bool(
+        lacking(after.content, before.content) or _more_values(after, before)
+    )
 
 
 def _is_begun(first: Reading, before: Reading) -> bool:
     """Say whether the first of several sentences says what the older one does."""
-    return same_words(first.content, before.content) and first.negated == before.negated and first.values == before.values
+    return (
+        same_words(first.content, before.content) and first.negated == before.negated and first.values == before.values
+    )
 
 
 def _follows(tokens: Sequence[Token], before: Sequence[Token]) -> int | None:
@@ -237,7 +247,9 @@ def _is_used(reading: Reading, tool: Token) -> bool:
     if reading.has(words.PREFERS):
         return True
     if settled:
-        return reading.has(words.USES) and any(token is not tool and token.folded not in words.USES for token in reading.content)
+        return reading.has(words.USES) and any(
+            token is not tool and token.folded not in words.USES for token in reading.content
+        )
     return reading.has(words.USES)
 
 
@@ -251,7 +263,9 @@ def _is_written(reading: Reading, _: Token) -> bool:
 
 def _is_new(now: Slot, then: Slot) -> bool:
     """Say whether two values have nothing in common."""
-    return len(lacking(now.value, then.value)) == len(now.value) and len(lacking(then.value, now.value)) == len(then.value)
+    return len(lacking(now.value, then.value)) == len(now.value) and len(lacking(then.value, now.value)) == len(
+        then.value
+    )
 
 
 def _shown(tokens: Sequence[Token]) -> str:

@@ -83,7 +83,7 @@ früher damals ehemals einst vormals ehemaliger ehemalige
 )
 
 FUNCTIONAL = _set(
- """
+    """
 deadline due-date date birthday anniversary budget price cost salary wage rent rate limit timeout port version address email
 e-mail phone number name surname nickname age height weight color colour size url host hostname branch region owner lead leader manager
 boss head director ceo cto cfo maintainer role title status priority husband wife spouse partner girlfriend boyfriend hometown
@@ -94,11 +94,11 @@ termin terminu data deadline budżet budżetu cena koszt pensja wynagrodzenie cz
 telefon telefonu imię nazwisko urodziny wiek wzrost waga kolor rozmiar gałąź właściciel lider kierownik kierowniczka szef szefowa
 dyrektor dyrektorka opiekun rola stanowisko status priorytet mąż żona partner partnerka strefa stolica licencja format próg okres
 temperatura pojemność liczba cel godzina spotkanie standup retro planowanie premiera wydanie wdrożenie egzamin lot hasło waluta domyślny domyślna
- ulubiony ulubiona ulubione 
+ ulubiony ulubiona ulubione
 frist termin datum budget preis kosten gehalt lohn miete limit port version adresse mail nummer telefon name geburtstag alter größe
 gewicht farbe zweig besitzer eigentümer leiter leiterin chef chefin direktor direktorin rolle status priorität mann frau partner
 partnerin zeitzone zone hauptstadt lizenz format schwelle zeitraum temperatur kapazität anzahl ziel uhrzeit besprechung treffen
-standup retro planung veröffentlichung release prüfung flug passwort währung standard lieblings 
+standup retro planung veröffentlichung release prüfung flug passwort währung standard lieblings
 
 """
 )
@@ -111,7 +111,20 @@ kostet dauert wiegt verdient beträgt
 """
 )
 """Verbs whose number is one at a time; a date beside them is another thing."""
-COMPOUNDS = ("frist", "nummer", "limit", "termin", "preis", "leiter", "leiterin", "adresse", "version", "datum", "zone", "budget")
+COMPOUNDS = (
+    "frist",
+    "nummer",
+    "limit",
+    "termin",
+    "preis",
+    "leiter",
+    "leiterin",
+    "adresse",
+    "version",
+    "datum",
+    "zone",
+    "budget",
+)
 """German nouns that end with one of these are such too."""
 FAVOURITE = ("favourite", "favorite", "ulubion", "lieblings")
 
@@ -140,12 +153,25 @@ TOOLS: dict[str, int] = {
     fold(word): number for number, line in enumerate(_CLASSES.strip().splitlines()) for word in line.split()
 }
 """Tools of which one is used for one thing: the number tells the class."""
-SAME = {"postgres": "postgresql", "code": "vscode", "colour": "color", "favourite": "favorite", "licence": "license", "golang": "go"}
-SETTLED = _set("postgresql postgres mysql mariadb sqlite mongodb mit apache gpl bsd github gitlab bitbucket gitea slack teams discord mattermost windows macos linux ubuntu debian fedora arch bash zsh fish powershell chrome firefox safari edge brave vivaldi")
+SAME = {
+    "postgres": "postgresql",
+    "code": "vscode",
+    "colour": "color",
+    "favourite": "favorite",
+    "licence": "license",
+    "golang": "go",
+}
+SETTLED = _set(
+    "postgresql postgres mysql mariadb sqlite mongodb mit apache gpl bsd github gitlab bitbucket gitea slack teams discord mattermost windows macos linux ubuntu debian fedora arch bash zsh fish powershell chrome firefox safari edge brave vivaldi"
+)
 """Of these, one person uses several side by side; a project, or whoever prefers, has one."""
-LANGUAGES = _set("javascript typescript python java kotlin swift rust go golang ruby php perl scala elixir haskell cobol fortran c# c++")
+LANGUAGES = _set(
+    "javascript typescript python java kotlin swift rust go golang ruby php perl scala elixir haskell cobol fortran c# c++"
+)
 """Programming languages: what a thing is written in."""
-WRITTEN = _set("written rewritten implemented coded napisany napisana napisane przepisany przepisana geschrieben umgeschrieben implementiert")
+WRITTEN = _set(
+    "written rewritten implemented coded napisany napisana napisane przepisany przepisana geschrieben umgeschrieben implementiert"
+)
 
 _STATES = """
 open closed reopened | otwarty otwarta otwarte zamknięty zamknięta zamknięte | offen geschlossen
@@ -195,7 +221,9 @@ używa używam używamy korzysta korzystam korzystamy pracuje programuje wdraża
 verwendet verwende verwenden nutzt nutze nutzen benutzt benutze arbeitet arbeite deployen deployt bauen testen
 """
 )
-PREFERS = _set("prefers prefer preferred rather over woli wolę preferuje preferuję zamiast bevorzugt bevorzuge zieht ziehe vor lieber gegenüber")
+PREFERS = _set(
+    "prefers prefer preferred rather over woli wolę preferuje preferuję zamiast bevorzugt bevorzuge zieht ziehe vor lieber gegenüber"
+)
 
 MONTHS = {
     fold(word): number
