@@ -66,6 +66,8 @@ async def judging(link: Link, node_id: str, models: Models) -> AsyncGenerator[No
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(work(), name="judge") for _ in range(AT_ONCE)]
+        if models.off(Use.JUDGE) is None:
+            tasks.append(group.create_task(models.warm(), name="judge-warm"))
         try:
             async with link.subscribe(judge_subject(node_id), take):
                 yield

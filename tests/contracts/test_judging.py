@@ -77,6 +77,8 @@ async def here(*, model: bool = False, **options: Any) -> AsyncGenerator[Here]:
         chosen: LlmSettings = llm.settings()
         budget = Budget(world.broker, world.clock, CountingIds(), chosen)
         models = await stack.enter_async_context(opened(chosen, budget, shared=False))
+        if model:
+            await models.warm()
         views = await stack.enter_async_context(views_of(world.feed, world.buckets, agent(), patience_s=2.0))
         engine = Engine(
             caller=agent(),
