@@ -479,6 +479,18 @@ search-families: What the remember family wrote memory_search finds, and the rev
 """,
 )
 
+DATES: Final = _read(
+    "dates in words; knowledge tools, acceptance checks 16 and 18",
+    """
+dates-18: Seen from a Sunday each relative form is the day it should be: last week begins on the Monday before this one, months end where they end, what is fuzzy or impossible is none.
+dates-cases: Of at least two hundred texts and sentences in English, Polish and German each, all dates are read right, and none is guessed where nobody can know.
+dates-unknown: Without a day on which it was said, what is told beside that day is unknown.
+dates-zones: What was said is seen from the local day where it was said, in any zone, near midnight and across changes of clocks.
+dates-grain: How exactly a date was said is told with it: by the day, week, weekend, month, quarter or year.
+dates-linear: No text takes more than linear time to be read for dates.
+""",
+)
+
 CONFIG_FILE: Final = _read(
     "settings: pattern.toml",
     """
@@ -616,6 +628,7 @@ PARTS: Final = (
     WARM_START,
     HYGIENE,
     SEARCH,
+    DATES,
     PROFILES,
     SEGMENT,
     CREATE,
