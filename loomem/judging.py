@@ -2,7 +2,7 @@
 
 Compared is what lies in the same space and still holds: found by meaning where there are vectors, and by words, those of the
 same attributes too. Rules judge, at once; a model does when it is switched on, for the nearest ones, and when it gives no
-answer in time the rules do. All that the fact contradicts gives way, save what is trusted further, which is put on record.
+answer in time the rules do. All that the fact contradicts gives way, save what is trusted further.
 What it merely adds to keeps its place, and they share a root.
 
 Deliberately absent: the rules (`core.contradict`), the write: supersession stands in the successor (`core.facts`).
@@ -19,7 +19,6 @@ import msgspec
 
 from identity.errors import LoomError
 from identity.ports import Clock
-from loomem.core.audit import Audit
 from loomem.core.contradict import Kind, Verdict, judge
 from loomem.core.contradict.hints import hints
 from loomem.core.contradict.settings import ContradictSettings
@@ -72,15 +71,6 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """As whoever judged gave them, which may be in words of the older fact: to be shown, not to be kept."""
 
 
-class LogAudit:
-    """Keeps what happened in the log."""
-
-    def record(self, event: str, **details: str | int | None) -> None:
-        """Write a line."""
-        told = " ".join(f"{name}={'none' if value is None else value}" for name, value in details.items())
-        log.warning("event=%s %s", event, told)
-
-
 class Judging:
     """Judges the new facts of one caller, or of a worker, against the views it has."""
 
@@ -92,10 +82,8 @@ class Judging:
         settings: ContradictSettings | None = None,
         asker: Asker | None = None,
         model: ModelJudge | None = None,
-        audit: Audit | None = None,
     ) -> None:
         self.settings = settings or ContradictSettings()
-        self.audit: Audit = audit or LogAudit()
         self._projection = views.projection
         self._words = views.words
         self._vectors = views.vectors

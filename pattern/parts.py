@@ -21,6 +21,7 @@ from loomem.core.llm import Use
 from loomem.embed.settings import Adapter
 from loomem.engine import Engine
 from loomem.judging import Judging
+from loomem.nats.audit import AuditStream
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
@@ -75,6 +76,7 @@ class Parts:
                 zone=settings.timezone,
                 facts=settings.facts,
                 files=Files((settings.files_dir,)),
+                record=AuditStream(self.link, settings.audit, replicas=settings.replicas),
                 search=Search(
                     views=views,
                     clock=self.clock,

@@ -247,7 +247,6 @@ class Sources:
         return start, end
 
 
-
 _STEM = 5
 """Letters by which two forms of a word are taken for one."""
 _WORD = re.compile(r"[^\W_]+")

@@ -5,11 +5,14 @@ Deliberately absent: what kind of fact it is and how far it is trusted (`core.fa
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 
 from identity.errors import CoreProtected, InvalidInput
 from loomem.core import limits as check
 from loomem.core import plan
+from loomem.core.audit.notes import Blocked
 from loomem.core.facts import (
     FactSettings,
     adding_to,
@@ -26,11 +29,13 @@ from loomem.core.record import Category
 from loomem.core.row import Row
 from loomem.core.streams import USER_DEFAULT, Stream, built_in, word_of
 from loomem.fact_results import Judged, Stored
-from loomem.judging import Found, Judging, LogAudit
+from loomem.judging import Found, Judging
 from loomem.results import Notice
 from loomem.store.cleaning import Cleaning
 from loomem.store.streams import stream_of
 from loomem.store.write import Door
+
+log = logging.getLogger(__name__)
 
 ECHO_CHARS = 80
 """How much of a fact is said back."""
@@ -72,15 +77,18 @@ async def store(door: Door, raw: RawFact, settings: FactSettings, judging: Judgi
     found = Found()
     if judging is not None:
         found = await judging.judged(text, known, stream.holds, besides={row.id for row in named})
-    replaced, blocked = [*replaced, *found.superseded][:SUPERSEDED_LIMIT], [*blocked, *found.blocked]
-    notices += [_blocked(old, ident, known, judging) for old in blocked]
+    replaced, blocked = [*replaced, *found.superseded][:SUPERSEDED_LIMIT], [*blocked, *found.blocked][:SUPERSEDED_LIMIT]
+    notices += [_blocked(old, ident, known) for old in blocked]
     draft = plan.Draft(
         scope=stream.scope, category=category_of(stream.scope, known.fact_type), content=text, metadata=metadata
     )
     memory = plan.created(draft, door.caller, ident, now_ms, limits)
     known = msgspec.structs.replace(in_place_of(known, [row.memory for row in replaced]), judged=found.judgements)
     memory = msgspec.structs.replace(memory, knowledge=adding_to(known, [row.memory for row in found.extended]))
-    written = await door.create(memory, stream=stream.stream)
+    kept = [
+        Blocked(row.id, trust_in(row.memory.knowledge) or "none", known.trust or "none", "store") for row in blocked
+    ]
+    written = await door.create(memory, stream=stream.stream, blocked=kept)
     if fact.dropped:
         notices.append(Notice(type="relations", description=f"{fact.dropped} relations beyond the first were dropped"))
     return Stored(
@@ -154,17 +162,15 @@ def _told(found: Found) -> list[Judged]:
     ]
 
 
-def _blocked(old: Row, ident: str, known: Knowledge, judging: Judging | None) -> Notice:
+def _blocked(old: Row, ident: str, known: Knowledge) -> Notice:
     """Put on record that a memory may not take another's place, and return what its writer is told."""
     trust = trust_in(old.memory.knowledge)
-    (LogAudit() if judging is None else judging.audit).record(
-        "trust_guard_blocked",
-        old=old.id,
-        old_trust=trust,
-        new=ident,
-        new_trust=known.trust,
-        context="store",
-        actor="system",
+    log.warning(
+        "event=trust_guard_blocked old=%s old_trust=%s new=%s new_trust=%s context=store",
+        old.id,
+        trust or "none",
+        ident,
+        known.trust,
     )
     return Notice(
         type="trust_guard_blocked",

@@ -247,7 +247,7 @@ async def test_what_is_trusted_further_keeps_its_place_and_that_is_on_record(
             assert second.supersedes is None
             assert lines == [
                 f"event=trust_guard_blocked old={first.memory_id} old_trust={old or 'none'} new={second.memory_id} "
-                f"new_trust={new} context=store actor=system"
+                f"new_trust={new} context=store"
             ]
             assert await it.versions(first.memory_id) == [(1, True)]
 

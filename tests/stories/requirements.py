@@ -467,12 +467,15 @@ search-time: time_filter takes a date or words in English, Polish and German, an
 search-dates: Rows of a date that the question names come before their equals, a date alone finds them, and a date is the same day in every zone.
 search-zones: Words for dates are read in the zone of the settings, whatever the machine's is, and across a change of clocks.
 search-arms: A question is answered by words and by meaning together, and by either alone.
+vectors-prune: The vectors of models that are not used any more are counted in memory_status and by a command, which removes them, and nothing else, when it is told --yes.
+search-arms-held: Where no memory holds much of a question's words, the words count less, so what they find by chance hides nothing that the meaning finds.
+search-arms-alone: A command measures each arm alone beside the whole, on any set, and how far the whole is below the better one.
 search-overfetch: When what matches best may not be shown, or says the same, more is fetched until enough rows are there.
 search-dry: A search changes no record, no date and no rank.
 search-recall: recall-context with query ranks what passes its filters, page by page, each record once.
 search-gone: What was forgotten, deleted, expired or superseded is gone from search in every process within a second, and in one that starts afterwards.
 search-languages: In Polish, German, Chinese, Japanese, Korean, Thai, Arabic, Russian, English, code and numbers a question with a word of the memory finds it among the first three, nine times of ten.
-search-meaning: A question in other words finds the memory by its meaning, in nine languages.
+search-meaning: A question that shares no word with the memory finds it by its meaning among the first three: of twenty in each of nine languages at least sixteen, nine of ten altogether.
 search-any-text: Every text is a valid question, of whatever characters, and finds the word that stands in it by itself.
 search-cli: pattern-memory search shows what is found in the words of the tool, or as JSON, also in the first second of a process.
 search-families: What the remember family wrote memory_search finds, and the reverse; each row says where it lives.
@@ -487,6 +490,10 @@ dates-cases: Of at least two hundred texts and sentences in English, Polish and 
 dates-unknown: Without a day on which it was said, what is told beside that day is unknown.
 dates-zones: What was said is seen from the local day where it was said, in any zone, near midnight and across changes of clocks.
 dates-grain: How exactly a date was said is told with it: by the day, week, weekend, month, quarter or year.
+dates-days: An event is on its day in every zone: a filter by date keeps those from the day it names until today.
+dates-16: What was taken from a conversation on an unknown day has no event date: time_filter does not return it, a search without does, with the day it was recorded; a memory of another kind is matched by when it was written.
+dates-marks: A row that was taken from a conversation names its dates event, observed and recorded, as far as they are known; another has the one date of its event or its writing.
+dates-queries: A question may speak of dates in words, in three languages, seen from today in the zone of the settings.
 dates-linear: No text takes more than linear time to be read for dates.
 """,
 )
@@ -595,6 +602,20 @@ know-update: A fact in a stream is edited where it is, and keeps what is known o
 """,
 )
 
+AUDIT: Final = _read(
+    "deliver: audit and purge",
+    """
+audit-once: Every acknowledged change of a memory stands in the record exactly once, under concurrent writers, killed recorders and a broker that is killed and restarted.
+audit-killed: A recorder killed at any point records nothing twice and leaves nothing out.
+audit-overwritten: A change that was overwritten before anybody recorded it is recorded all the same, with who made it and when.
+audit-raw: A raw client that says nothing of what it does is on record, by the key it wrote; content never is.
+audit-retention: The record keeps entries for audit.retention_days and within audit.max_mb, the oldest go first, and no entry can be deleted or purged.
+audit-full: What the record cannot take waits in its bucket, is counted, shown as an error of the worker, and recorded when there is room.
+audit-told-once: What an agent tells of itself stands in the record once however often it is sent.
+audit-permissions: An agent's credentials read nothing of the record, and add to it under that agent's name only.
+""",
+)
+
 LLM: Final = _read(
     "the language model: no call that nobody switched on, one budget, nothing stored that it was not asked for",
     """
@@ -621,6 +642,7 @@ llm-keys: Key and address of the model come from the environment alone and reach
 )
 
 PARTS: Final = (
+    AUDIT,
     LLM,
     KNOWLEDGE,
     CONFIG_FILE,

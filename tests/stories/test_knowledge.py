@@ -353,7 +353,7 @@ async def test_who_is_trusted_less_stands_beside_and_it_is_on_record(
     assert await recalled(me) == ["User lives in Berlin", "User lives in Rome"]
     [entry] = [line.getMessage() for line in caplog.records if "trust_guard_blocked" in line.getMessage()]
     assert entry == (
-        f"event=trust_guard_blocked old={plain} old_trust=none new={answer['memoryId']} new_trust=a2 context=store actor=system"
+        f"event=trust_guard_blocked old={plain} old_trust=none new={answer['memoryId']} new_trust=a2 context=store"
     )
 
 
