@@ -67,7 +67,8 @@ def mentioned(text: str, now: datetime) -> list[Mention]:
     found: list[Mention] = []
     for begins, part in _ends(text):
         for one in dates.find(part, now.date()):
-            when = None if one.resolved is None else _days(one.resolved.first, one.resolved.last, now)
+            days = one.resolved or one.part_of
+            when = None if days is None else _days(days.first, days.last, now)
             if when is not None:
                 found.append(Mention(when, begins + one.start, begins + one.end))
     return found
