@@ -5,6 +5,8 @@
     without   the rest of it
 
 What the words mean is `loomem.core.dates`'s to say, as it is for stored text; here days become moments, and long texts are cut.
+A question is searched with its dates in it: without them plain BM25 finds less (recall@10 .57 instead of .60 on the 93 questions
+of LoCoMo that name one), since what people say names dates, too.
 """
 
 from __future__ import annotations
