@@ -9,6 +9,7 @@ import msgspec
 
 from loomem.core import limits as check
 from loomem.core import plan
+from loomem.core.audit.notes import Action
 from loomem.core.facts import FactSettings
 from loomem.core.rating import clean_given
 from loomem.core.stats import Meaning
@@ -28,7 +29,7 @@ from loomem.search import Search
 from loomem.store import deletion, facts, feedback, history, overview
 from loomem.store.cleaning import Cleaning
 from loomem.store.streams import stream_of
-from loomem.store.write import Door
+from loomem.store.write import Door, doing
 
 
 class FactEngine:
@@ -78,7 +79,9 @@ class FactEngine:
 
         Raises: InvalidInput, NotFound, AccessDenied, LimitExceeded, Conflict, Unavailable.
         """
-        return await deletion.restore(self._door, check.clean_id(memory_id, self._door.limits))
+        ident = check.clean_id(memory_id, self._door.limits)
+        with doing(Action.RESTORED):
+            return await deletion.restore(self._door, ident)
 
     async def deleted(self) -> DeletedMemories:
         """Return what can be restored, the last deleted first. Raises: Unavailable."""

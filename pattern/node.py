@@ -68,6 +68,7 @@ def run(settings: Settings) -> int:
             clock=SystemClock(),
             replicas=settings.replicas,
             embed=model_settings(settings),
+            audit=settings.audit,
             llm=settings.llm,
             shared=settings.nats.url is not None,
         )

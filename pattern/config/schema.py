@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeGuard
 import msgspec
 from msgspec import Meta
 
+from loomem.core.audit.settings import AuditSettings
 from loomem.core.limits import Limits
 from loomem.core.llm import KEY_VARIABLE, URL_VARIABLE, LlmSettings
 from loomem.core.pii_settings import PiiSettings
@@ -112,6 +113,7 @@ class PatternFile(msgspec.Struct, frozen=True, kw_only=True):
     scan: ScanKeys = ScanKeys()
     server: ServerKeys = ServerKeys()
     retention: RetentionKeys = RetentionKeys()
+    audit: AuditSettings = AuditSettings()
 
 
 class Word(StrEnum):
@@ -153,6 +155,7 @@ _PROJECT: dict[Path, Word] = {
     ("scan",): Word.STRICTER,
     ("server",): Word.NONE,
     ("retention",): Word.NONE,
+    ("audit",): Word.NONE,
     ("embedding",): Word.NONE,
     ("llm",): Word.NONE,
 }
