@@ -28,6 +28,7 @@ from loomem.core.recall import RawQuery, clean_page, clean_query
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.question import RawQuestion, clean_question
 from loomem.facts import FactEngine
+from loomem.judging import Judging
 from loomem.results import (
     BulkForgotten,
     BulkRemembered,
@@ -74,6 +75,7 @@ class Engine(FactEngine):
         facts: FactSettings | None = None,
         search: Search | None = None,
         jobs: Jobs | None = None,
+        judging: Judging | None = None,
         record: Record | None = None,
     ) -> None:
         """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`.
@@ -87,7 +89,7 @@ class Engine(FactEngine):
         self._files = files
         self._pages = Pages()
         door = Door(caller, buckets, projection, limits, clock, ids, scan, record)
-        super().__init__(door, facts or FactSettings(), search, zone, jobs)
+        super().__init__(door, facts or FactSettings(), search, zone, jobs, judging)
 
     # --- remembering ---
 

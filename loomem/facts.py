@@ -31,6 +31,7 @@ from loomem.fact_results import (
     Restored,
     Stored,
 )
+from loomem.judging import Judging
 from loomem.results import Job
 from loomem.search import Search
 from loomem.store import deletion, facts, feedback, history, overview
@@ -45,13 +46,20 @@ class FactEngine:
     """What one caller may do with facts."""
 
     def __init__(
-        self, door: Door, settings: FactSettings, search: Search | None, zone: tzinfo, jobs: Jobs | None
+        self,
+        door: Door,
+        settings: FactSettings,
+        search: Search | None,
+        zone: tzinfo,
+        jobs: Jobs | None,
+        judging: Judging | None = None,
     ) -> None:
         self._door = door
         self._facts = settings
         self._search = search
         self._jobs = jobs
         self._intake = Intake(door, settings, zone, jobs)
+        self._judging = judging
 
     async def store(
         self,
@@ -77,7 +85,7 @@ class FactEngine:
             supersedes=supersedes,
             stream=stream,
         )
-        return await facts.store(self._door, raw, self._facts)
+        return await facts.store(self._door, raw, self._facts, self._judging)
 
     async def ingest(
         self,

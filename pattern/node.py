@@ -59,6 +59,7 @@ def run(settings: Settings) -> int:
     @asynccontextmanager
     async def services(link: Link) -> AsyncGenerator[StatusSource, None]:
         from loomem.node.embedding import answering
+        from loomem.node.judging import judging
         from loomem.workers.extract import Hygiene
         from loomem.workers.services import open_services
 
@@ -75,7 +76,11 @@ def run(settings: Settings) -> int:
             hygiene=Hygiene(pii=settings.facts.pii, scan=settings.scan_policy),
             shared=settings.nats.url is not None,
         )
-        async with opened as background, answering(link, node_id, background.host):
+        async with (
+            opened as background,
+            answering(link, node_id, background.host),
+            judging(link, node_id, background.models),
+        ):
             yield background
 
     return asyncio.run(run_node(spec, services, source=source_of(settings)))
