@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from bench import embed, processes, reads, retrieval, search, text, writes
+from bench import dates, embed, knowledge, processes, reads, retrieval, search, text, writes
 from bench.report import ROOT, Effort, Row, environment, table, to_json
 
 Benchmark = Callable[[Effort], Awaitable[list[Row]]]
@@ -20,10 +20,12 @@ BENCHMARKS: dict[str, Benchmark] = {
     "visible": reads.visible,
     "start": processes.start,
     "views": processes.views,
+    "dates": dates.dates,
     "text": text.text,
     "search": search.search,
     "embed": embed.embed,
     "retrieval": retrieval.retrieval,
+    "knowledge": knowledge.knowledge,
 }
 SIZES = (1_000, 10_000, 100_000)
 QUICK = 0.1

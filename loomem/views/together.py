@@ -51,11 +51,8 @@ async def views_of(
 
     projection = Projection(feed, buckets, caller, views=others, patience_s=patience_s, warm=warm)
     [vectors] = made
-    threads = Threads()
-    projection.records.watch(threads)
-    dates = Dates()
-    projection.records.watch(dates)
-    async with vectors, projection, Words(projection, warm) as words:
+    threads, dates = Threads(), Dates()
+    async with vectors, projection, Words(projection, warm, before=(threads, dates)) as words:
         yield Views(
             projection=projection, words=words, vectors=vectors, threads=threads, dates=dates, feedback=feedback
         )
