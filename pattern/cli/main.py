@@ -9,6 +9,7 @@ import sys
 import click
 
 from identity.errors import InvalidInput, LoomError, NotFound, Unavailable
+from pattern.cli.audit import audit
 from pattern.cli.config import config
 from pattern.cli.conversations import ingest
 from pattern.cli.doctor import doctor
@@ -17,6 +18,7 @@ from pattern.cli.files import export, import_
 from pattern.cli.memories import forget, get, recall, remember
 from pattern.cli.migrate import migrate
 from pattern.cli.node import node
+from pattern.cli.purge import purge
 from pattern.cli.undo import deleted, restore
 from pattern.cli.vectors import vectors
 from pattern.version import VERSION
@@ -64,6 +66,7 @@ COMMANDS = (
     *(remember, recall, get, forget),
     *(store, ingest, search, history, delete),
     *(deleted, restore),
+    *(audit, purge),
     *(export, import_, migrate),
     *(config, doctor, node, vectors),
 )
