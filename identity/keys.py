@@ -49,6 +49,8 @@ class Kind(StrEnum):
     JOB = "x"
     FEEDBACK = "f"
     VECTOR = "v"
+    NAMING = "n"
+    """A ruling on names; its id is of the names, not of a memory."""
 
 
 _ROOTS = frozenset(Root)

@@ -102,7 +102,9 @@ def lines() -> Iterator[str]:
 
 
 def _sentence(line: str) -> Sentence:
-    language, text, expected = (part.strip() for part in line.rsplit("|", 1)[0].split("|", 1) + [line.rsplit("|", 1)[1]])
+    language, text, expected = (
+        part.strip() for part in [*line.rsplit("|", 1)[0].split("|", 1), line.rsplit("|", 1)[1]]
+    )
     entities = [part.strip() for part in expected.split(";") if part.strip()]
     return Sentence(language, text, tuple(map(_expected, entities)))
 

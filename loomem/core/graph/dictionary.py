@@ -85,7 +85,7 @@ def dictionary_of(text: str, *, file: str = "entities.toml") -> Dictionary:
         raise InvalidInput(f"{file} is not TOML: {error}", field=file) from None
     unknown = said.keys() - _LISTS.keys() - {"relations", "entity"}
     if unknown:
-        raise InvalidInput(f"{file}: {sorted(unknown)[0]!r} is no key of a dictionary", field=file)
+        raise InvalidInput(f"{file}: {min(unknown)!r} is no key of a dictionary", field=file)
     entities: dict[str, Named] = {}
     for one in (*_listed(said, file), *_detailed(said, file)):
         for name in (one.name, *one.aliases):
@@ -108,7 +108,7 @@ def _detailed(said: Mapping[str, object], file: str) -> Iterator[Named]:
     for table in cast("list[dict[str, object]]", tables):
         unknown = table.keys() - _ENTITY_KEYS
         if unknown:
-            raise InvalidInput(f"{file}: {sorted(unknown)[0]!r} is no key of an entity", field=file)
+            raise InvalidInput(f"{file}: {min(unknown)!r} is no key of an entity", field=file)
         kind = table.get("type", str(EntityType.CONCEPT))
         if not isinstance(kind, str):
             raise InvalidInput(f"{file}: the type of an entity must be a text", field=file)
@@ -135,4 +135,3 @@ def _name(value: object, key: str, file: str) -> str:
     if not isinstance(value, str) or not is_name(value):
         raise InvalidInput(f"{file}: {key} holds what is no name", field=file)
     return " ".join(value.split())
-

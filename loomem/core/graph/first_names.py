@@ -23,7 +23,7 @@ Josh Joshua Juan Judith Judy Julia Julian Juliane Julie Julius Jürgen Justin Ju
 Keith Kelly Ken Kenji Kenneth Kerstin Kevin Kim Klara Klaus Konrad Kristen Kristin Kristina Kurt Kyle Lara Larry Lars Laura Lauren Lea Leah Lena Leo Leon Leonard Leonie Leslie Liam Linda Lisa
 Liz Lorenz Louis Louise Luca Lucas Lucy Ludwig Luis Luisa Lukas Luke Lydia Maggie Malcolm Malte Manfred Manuel Manuela Marc Marcel Marco Marcus Margaret Maria Mariana Marianne Marie Marina Mario Marion
 Marius Markus Marlene Martha Martin Martina Mary Mathias Mathilda Matt Matteo Matthew Matthias Maureen Maurice Max Maxim Maximilian Megan Mei Mel Melanie Melissa Michael Michaela Michelle Miguel Mike
-Mia Mila Mohamed Mohammed Molly Monica Monika Moritz Nadine Nadja Nancy Naomi Natalie Natasha Nathan Neil Nicholas Nick Nicola Nicole Niklas Nils Nina Noah Nora Norbert Norman Olaf Oleg Olga Oliver
+Mia Mila Mohamed Mohammed Molly Monica Monika Moritz Nate Nadine Nadja Nancy Naomi Natalie Natasha Nathan Neil Nicholas Nick Nicola Nicole Niklas Nils Nina Noah Nora Norbert Norman Olaf Oleg Olga Oliver
 Olivia Oscar Oskar Otto Owen Pablo Pam Pamela Patricia Patrick Paul Paula Pauline Pedro Peggy Penelope Peter Petra Phil Philip Philipp Philippa Phoebe Pierre Priya Rachel Rahul Rainer Ralf Ralph
 Ramona Raphael Raj Ravi Raymond Rebecca Regina Reinhard Renate Ricardo Richard Rita Robert Roberta Roberto Robin Roger Roland Rolf Roman Ron Ronald Rosa Rosemary Ross Roxanne Roy Rudolf Rüdiger Russell Ruth Ryan
 Sabine Sabrina Sally Sam Samantha Samir Samuel Sandra Sanjay Sara Sarah Saskia Scott Sean Sebastian Sergei Sergio Shannon Sharon Sheila Shirley Sibylle Silke Silvia Simon Simone Sofia Sonja Sophia Sophie
@@ -44,8 +44,19 @@ Sue Ted Violet Iris Lily Olive Ivy Daisy Jasper Ruby Amber Crystal Angel Christi
 Jo Al Ed Ron Nell Mercy Destiny Melody Harmony Viola Róża Kalina Malina Jagoda Bohdan Karol Mila Ida Ola Uli Gabi Bea Ina Edda Lotte Tilo Till Falk Götz Wilder Heide Sommer Jo-Ann Max Iga Nikola Jana
 """
 _SOFTENED = {
-    **{"k": "c", "g": "dz", "r": "rz", "t": "ci", "d": "dzi", "ł": "l", "n": "ni", "w": "wi", "z": "zi", "s": "si", "b": "bi"},
-    **{"p": "pi", "m": "mi"},
+    "k": "c",
+    "g": "dz",
+    "r": "rz",
+    "t": "ci",
+    "d": "dzi",
+    "ł": "l",
+    "n": "ni",
+    "w": "wi",
+    "z": "zi",
+    "s": "si",
+    "b": "bi",
+    "p": "pi",
+    "m": "mi",
 }
 _ALONE = frozenset({"Grace", "Jack", "Rob", "Max", "Karol", "Kai", "Jana", "Ola", "Iga", "Nikola"})
 """Words that are names often enough to be one at the beginning of a sentence before a verb."""
@@ -75,7 +86,7 @@ def _cases(name: str) -> Iterator[str]:
         yield from (stem + end for end in ("y", "i", "ę", "ą", "o", "ie", "iej"))
         if stem[-1:] in _SOFTENED:
             yield stem[:-1] + _SOFTENED[stem[-1]] + "e"
-    elif name.endswith("y") or name.endswith("i"):
+    elif name.endswith(("y", "i")):
         yield from (name[:-1] + end for end in ("ego", "emu", "ym", "im"))
         yield from (name + end for end in ("ego", "emu", "m"))
     else:

@@ -74,7 +74,24 @@ notion slack zoom excel helm yarn puppet celery maven ruff windows outlook kafka
 flutter pandas polars asana sentry envoy ruby intel audi bayer lot python java perl lua nats git nim vim pip azure copilot elixir scala tableau
 streamlit canonical reddit oracle bash selenium playwright podman vagrant gmail android linux snowflake asana sap who pko vite less dbt qt nasa
 """
-_VERBS = frozenset(("go", "express", "react", "spring", "rust", "swift", "cursor", "apple", "target", "meta", "vault", "claude", "flask", "ember"))
+_VERBS = frozenset(
+    (
+        "go",
+        "express",
+        "react",
+        "spring",
+        "rust",
+        "swift",
+        "cursor",
+        "apple",
+        "target",
+        "meta",
+        "vault",
+        "claude",
+        "flask",
+        "ember",
+    )
+)
 _BOTH = """
 Paris, Florence, Charlotte, Austin, Jordan, Chelsea, Brooklyn, Savannah, Victoria, Georgia, Virginia, Carolina, Israel, Sydney, Dallas, Madison, Lincoln, Jackson
 """
@@ -97,6 +114,7 @@ def places() -> Iterator[tuple[str, tuple[str, ...], bool]]:
     yield from _read(_PLACES, cased=True)
 
 
+@lru_cache(maxsize=1)
 def places_and_people() -> frozenset[str]:
     """Return names of places, lower-case, that are first names too."""
     return frozenset(name.lower() for name, _, _ in _read(_BOTH, cased=True))

@@ -35,7 +35,10 @@ _CLASS_ENDS = re.compile(
     r"|Config|Settings|Provider|Adapter|Worker|Queue|Cache|View|Model|Component|Test|Case|Type|Id|Key|Map|List|Set|Request"
     r"|Response|Event|Listener|Interface|Base|Impl|Utils|Engine|Context|State|Token|Loader|Writer|Reader|Job|Task|Node|Api)\Z"
 )
-_NO_PATH = re.compile(r"(?:and/or|[A-Za-z]{1,3}/[A-Za-z]{1,3}|\d+/\d+(?:/\d+)?|(?:he|she|his|her|er|on|yes|no|ja|tak)/\w+)\Z", re.IGNORECASE)
+_NO_PATH = re.compile(
+    r"(?:and/or|[A-Za-z]{1,3}/[A-Za-z]{1,3}|\d+/\d+(?:/\d+)?|(?:he|she|his|her|er|on|yes|no|ja|tak)/\w+)\Z",
+    re.IGNORECASE,
+)
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -76,7 +79,26 @@ def _is_path(written: str) -> bool:
     return written.count("/") > 1 or "." in last or "_" in written or written.split("/", 1)[0] in _FOLDERS
 
 
-_FOLDERS = frozenset(("src", "lib", "bin", "docs", "tests", "test", "app", "apps", "pkg", "cmd", "packages", "scripts", "etc", "usr", "var", "tmp"))
+_FOLDERS = frozenset(
+    (
+        "src",
+        "lib",
+        "bin",
+        "docs",
+        "tests",
+        "test",
+        "app",
+        "apps",
+        "pkg",
+        "cmd",
+        "packages",
+        "scripts",
+        "etc",
+        "usr",
+        "var",
+        "tmp",
+    )
+)
 
 
 def _called(written: str) -> str:

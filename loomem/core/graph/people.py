@@ -12,25 +12,118 @@ from loomem.core.graph.lexicon import places_and_people
 from loomem.core.graph.tokens import Token, begins
 
 _TITLES = frozenset(
-    "mr mrs ms miss dr prof professor sir pan pani pana panu panem panią profesor doktor herr herrn frau mme monsieur".split()
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "miss",
+        "dr",
+        "prof",
+        "professor",
+        "sir",
+        "pan",
+        "pani",
+        "pana",
+        "panu",
+        "panem",
+        "panią",
+        "profesor",
+        "doktor",
+        "herr",
+        "herrn",
+        "frau",
+        "mme",
+        "monsieur",
+    ]
 )
 _FURTHER = re.compile(
     r"[ \t]+((?:(?:von|van|de|der|den|da|di|del|la|le|bin|al|zu)[ \t]){0,2}(?:(?:O|D|Mc|Mac)['’]?)?[^\W\d_][\w]+(?:-[^\W\d_]\w+)?)(?![\w@/]|\.\w)"
 )
 _INITIAL = re.compile(r"[ \t]+[^\W\d_]\.(?=[ \t])")
 _NO_SURNAMES = frozenset(
-    """
-    monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october november
-    december montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz mai juni juli oktober dezember i i'm and the a
-    inc ltd gmbh ag llc corp university team project projekt street avenue airport christmas easter und der die das ich er sie es wir
-    termin termine urlaub hunger zeit angst recht geburtstag birthday interview meeting
-    """.split()
+    [
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "january",
+        "february",
+        "march",
+        "april",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+        "montag",
+        "dienstag",
+        "mittwoch",
+        "donnerstag",
+        "freitag",
+        "samstag",
+        "sonntag",
+        "januar",
+        "februar",
+        "märz",
+        "mai",
+        "juni",
+        "juli",
+        "oktober",
+        "dezember",
+        "i",
+        "i'm",
+        "and",
+        "the",
+        "a",
+        "inc",
+        "ltd",
+        "gmbh",
+        "ag",
+        "llc",
+        "corp",
+        "university",
+        "team",
+        "project",
+        "projekt",
+        "street",
+        "avenue",
+        "airport",
+        "christmas",
+        "easter",
+        "und",
+        "der",
+        "die",
+        "das",
+        "ich",
+        "er",
+        "sie",
+        "es",
+        "wir",
+        "termin",
+        "termine",
+        "urlaub",
+        "hunger",
+        "zeit",
+        "angst",
+        "recht",
+        "geburtstag",
+        "birthday",
+        "interview",
+        "meeting",
+    ]
 )
 _SAYS = re.compile(
     r"(?:is|was|has|had|will|can|does|did|and|or|said|says|asked|told|wants|likes|ist|war|hat|wird|kann|und|oder|sagte|mag|jest|był|była|ma|i|oraz"
     r"|\w{2,}ed|\w{2,}te|\w{2,}ał|\w{2,}ała|\w{2,}ił|\w{2,}iła)\Z"
 )
-_PREPOSITIONS = frozenset("in to from near at of around aus nach bei w we do z ze od koło".split())
+_PREPOSITIONS = frozenset(
+    ["in", "to", "from", "near", "at", "of", "around", "aus", "nach", "bei", "w", "we", "do", "z", "ze", "od", "koło"]
+)
 
 
 class Person(msgspec.Struct, frozen=True):
@@ -41,7 +134,7 @@ class Person(msgspec.Struct, frozen=True):
     name: str
 
 
-def people(text: str, tokens: Sequence[Token], taken: Sequence[bool]) -> Iterator[Person]:
+def people(text: str, tokens: Sequence[Token], taken: Sequence[int]) -> Iterator[Person]:
     """Yield the persons that a text names; `taken` says which characters name something else."""
     at, end = 0, 0
     while at < len(tokens):
@@ -55,7 +148,7 @@ def people(text: str, tokens: Sequence[Token], taken: Sequence[bool]) -> Iterato
         at += 1
 
 
-def _titled(text: str, tokens: Sequence[Token], at: int, taken: Sequence[bool]) -> Person | None:
+def _titled(text: str, tokens: Sequence[Token], at: int, taken: Sequence[int]) -> Person | None:
     if tokens[at].text.lower() not in _TITLES:
         return None
     while at + 1 < len(tokens) and (tokens[at].text == "." or tokens[at].text.lower() in _TITLES):
@@ -69,7 +162,7 @@ def _titled(text: str, tokens: Sequence[Token], at: int, taken: Sequence[bool]) 
     return Person(first.start, end, name)
 
 
-def _named(text: str, tokens: Sequence[Token], at: int, taken: Sequence[bool]) -> Person | None:
+def _named(text: str, tokens: Sequence[Token], at: int, taken: Sequence[int]) -> Person | None:
     token = tokens[at]
     base = first_names().get(token.text)
     word = token.text in names_that_are_words()
@@ -77,7 +170,9 @@ def _named(text: str, tokens: Sequence[Token], at: int, taken: Sequence[bool]) -
         return None
     end, surname = _further(text, token.end, taken)
     if surname and not (word and begins(tokens, at) and surname in first_names()):
-        return Person(token.start, end, f"{base or token.text} {surname_of(surname, inflected=base not in (None, token.text))}")
+        return Person(
+            token.start, end, f"{base or token.text} {surname_of(surname, inflected=base not in (None, token.text))}"
+        )
     if word:
         # "Mark the ticket", "the rust"; but "Mark: hello", "Thanks, Rose!" name one.
         return Person(token.start, token.end, token.text) if _is_addressed(tokens, at) else None
@@ -107,7 +202,7 @@ def _is_addressed(tokens: Sequence[Token], at: int) -> bool:
     return (at == 0 and after == ":") or (before == "," and after in ("!", ".", "?", ",") and at == 2)
 
 
-def _further(text: str, end: int, taken: Sequence[bool]) -> tuple[int, str]:
+def _further(text: str, end: int, taken: Sequence[int]) -> tuple[int, str]:
     """Return where a name that goes on after its first word ends, and what follows of it; initials are left out."""
     words: list[str] = []
     for _ in range(2):

@@ -46,11 +46,66 @@ _UNIVERSITY = re.compile(
 )
 _LEADING = re.compile(r"(?:The|Our|A|An|At|In|Die|Der|Das|Den|Dem|Bei|Im|Firma|Nasz|Nasza|W|Z|Do|Our)[ ]")
 _NO_NAMES = frozenset(
-    """
-    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november
-    december montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz mai juni juli oktober dezember i he she it we they
-    manager management plan lead leader owner team home nacht tag kunden freunden christmas easter ich er sie wir
-    """.split()
+    [
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+        "montag",
+        "dienstag",
+        "mittwoch",
+        "donnerstag",
+        "freitag",
+        "samstag",
+        "sonntag",
+        "januar",
+        "februar",
+        "märz",
+        "mai",
+        "juni",
+        "juli",
+        "oktober",
+        "dezember",
+        "i",
+        "he",
+        "she",
+        "it",
+        "we",
+        "they",
+        "manager",
+        "management",
+        "plan",
+        "lead",
+        "leader",
+        "owner",
+        "team",
+        "home",
+        "nacht",
+        "tag",
+        "kunden",
+        "freunden",
+        "christmas",
+        "easter",
+        "ich",
+        "er",
+        "sie",
+        "wir",
+    ]
 )
 
 

@@ -48,7 +48,7 @@ def begins(tokens: Sequence[Token], at: int) -> bool:
     if at == 0:
         return True
     before = tokens[at - 1]
-    if before.text in _SENTENCE_ENDS or before.text in ":\"“„«(-*•>|":
+    if before.text in _SENTENCE_ENDS or before.text in ':"“„«(-*•>|':
         return not (before.text == "." and at > 1 and len(tokens[at - 2].text) == 1)
     return False
 
