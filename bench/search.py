@@ -107,7 +107,7 @@ async def _at(size: int, effort: Effort) -> list[Row]:
         before = resident_mb()
         began = time.perf_counter()
         async with linked(url) as link, asyncio.timeout(LOADED_S), _opened(link) as (views, engine):
-            await views.projection.loaded()
+            await views.projection.ready()
             records_s = time.perf_counter() - began
             await views.words.settled()
             words_s = time.perf_counter() - began

@@ -53,8 +53,8 @@ class Kind(StrEnum):
     """A ruling on names; its id is of the names, not of a memory."""
 
 
-_ROOTS = frozenset(Root)
-_KINDS = frozenset(Kind)
+_ROOTS: dict[str, Root] = {str(root): root for root in Root}
+_KINDS: dict[str, Kind] = {str(kind): kind for kind in Kind}
 
 
 def escape_token(text: str) -> str:
@@ -159,11 +159,17 @@ def parse_key(key: str) -> Key | None:
     if len(parts) not in (4, 5):
         return None
     root, owner, kind, ident = parts[:4]
-    if root not in _ROOTS or kind not in _KINDS or not owner or not ident:
+    known_root, known_kind = _ROOTS.get(root), _KINDS.get(kind)
+    if known_root is None or known_kind is None or not owner or not ident:
         return None
-    if (len(parts) == 5) != (kind == Kind.VECTOR):
+    if (len(parts) == 5) != (known_kind is Kind.VECTOR):
         return None
-    return Key(Root(root), owner, Kind(kind), ident, parts[4] if len(parts) == 5 else None)
+    return Key(known_root, owner, known_kind, ident, parts[4] if len(parts) == 5 else None)
+
+
+def kind_filter(root: Root, owner: str | None, kind: Kind) -> str:
+    """Return the key pattern of the values of one kind, of one owner (a token) or of all under a root."""
+    return f"{root}.{'*' if owner is None else owner}.{kind}.>"
 
 
 def _name(text: str, plain: re.Pattern[str]) -> str:
@@ -187,3 +193,8 @@ def user_bucket(user: UserId) -> str:
 def identity_bucket(project: ProjectId) -> str:
     """Return the bucket of a project's identities; Warp does not normalise this name, so neither do we where NATS allows it."""
     return f"{IDENTITY_PREFIX}{_name(project, _IDENTITY_PLAIN)}"
+
+
+def budget_key(day: str) -> str:
+    """Return the key, in the system bucket, of what language models were asked on a day."""
+    return f"budget.llm.{day}"

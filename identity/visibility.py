@@ -19,7 +19,7 @@ from enum import StrEnum
 import msgspec
 
 from identity.agent import Caller
-from identity.keys import GLOBAL_BUCKET, Root, Space, project_bucket, user_bucket
+from identity.keys import GLOBAL_BUCKET, Kind, Root, Space, escape_token, kind_filter, project_bucket, user_bucket
 
 PERSONAL_OWNER = "user"
 """Owner token of the personal space that all root agents of a user share."""
@@ -45,10 +45,14 @@ class Sight(msgspec.Struct, frozen=True):
 
     @property
     def filter(self) -> str:
-        """Key pattern to follow."""
+        """Key pattern of everything in it."""
         if self.owner is None:
             return f"{self.root}.>"
         return Space(self.bucket, self.root, self.owner).filter
+
+    def filter_of(self, kind: Kind) -> str:
+        """Return the key pattern of the values of one kind in it."""
+        return kind_filter(self.root, None if self.owner is None else escape_token(self.owner), kind)
 
 
 def personal_owner(caller: Caller) -> str:

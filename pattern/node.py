@@ -68,6 +68,7 @@ def run(settings: Settings) -> int:
             clock=SystemClock(),
             replicas=settings.replicas,
             embed=model_settings(settings),
+            llm=settings.llm,
             shared=settings.nats.url is not None,
         )
         async with opened as background, answering(link, node_id, background.host):

@@ -18,6 +18,7 @@ import msgspec
 from identity.errors import InvalidInput
 from loomem.core.facts import FactSettings
 from loomem.core.limits import Limits
+from loomem.core.llm import LlmSettings
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.settings import SearchSettings
 from loomem.embed.settings import EmbedSettings
@@ -78,6 +79,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     embed: EmbedSettings
     """The model that the node embeds with."""
+    llm: LlmSettings
+    """What is asked of a language model, and how much of it."""
     search: SearchSettings
     profile: Profile
     """Which tools a session offers."""
@@ -124,6 +127,7 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
         replicas=file.nats.replicas,
         limits=msgspec.structs.replace(file.limits, retention_s=file.retention.soft_delete_days * 86_400),
         embed=_embed(file, cwd),
+        llm=file.llm,
         search=file.search,
         profile=file.profile,
         facts=FactSettings(

@@ -1,7 +1,8 @@
 """What one process knows: private, in memory, disposable.
 
     projection   follows every stretch of keys that one caller may read, and folds what it is told
-    track        one of these stretches: how far it is, and who waits for it
+    stretch      what one feed tells of: one kind of values under one sight; what people said comes before what workers made
+    track        one of these stretches being followed: how far it is, and who waits for it
     kinds        which view folds what
     records      the view of records that comes of it
     chains       which memory took whose place, of all that the buckets hold, deleted ones and stubs too

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from identity.keys import Key, Kind, parse_key
 from identity.ports import Entry, Marker
 from identity.visibility import Sight
 from loomem.views.records import Records
-
-_MEMORY = str(Kind.MEMORY)
+from loomem.views.stretch import Stretch
 
 
 class View(Protocol):
@@ -36,30 +35,38 @@ class Kinds:
         self._records = records
         self._others = others
 
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds that are folded."""
+        return (Kind.MEMORY, *self._others)
+
     def apply(self, sight: Sight, change: Entry | Marker) -> None:
         """Take one change of a bucket; of a kind that no view folds, nothing is taken."""
-        if change.key.split(".", 3)[2:3] == [_MEMORY] or not self._others:
-            self._records.apply(sight, change)
-        elif (key := parse_key(change.key)) is not None and (view := self._others.get(key.kind)) is not None:
+        key = parse_key(change.key)
+        if key is None:
+            return
+        if key.kind is Kind.MEMORY:
+            self._records.apply(sight, change, key)
+        elif (view := self._others.get(key.kind)) is not None:
             view.apply(sight, key, change)
 
-    def keys(self, sight: Sight) -> Iterator[str]:
-        """Yield the keys of everything held under a sight."""
-        yield from self._records.keys(sight)
-        for view in self._others.values():
-            yield from view.keys(sight)
+    def keys(self, stretch: Stretch) -> Iterable[str]:
+        """Return the keys of everything held of a stretch."""
+        if stretch.kind is Kind.MEMORY:
+            return self._records.keys(stretch.sight)
+        return self._others[stretch.kind].keys(stretch.sight)
 
-    def forget_keys(self, sight: Sight, keys: Iterable[str]) -> None:
-        """Take away what the bucket does not hold any more."""
-        memories: list[str] = []
+    def forget(self, stretch: Stretch, keys: Iterable[str]) -> None:
+        """Take away what the bucket does not hold any more of a stretch."""
+        if stretch.kind is Kind.MEMORY:
+            self._records.forget_keys(stretch.sight, keys)
+            return
+        view = self._others[stretch.kind]
         for name in keys:
-            key = parse_key(name)
-            if key is not None and (view := self._others.get(key.kind)) is not None:
-                view.forget(sight, key)
-            else:
-                memories.append(name)
-        self._records.forget_keys(sight, memories)
+            if (key := parse_key(name)) is not None:
+                view.forget(stretch.sight, key)
 
-    def forget_tombstones(self, sight: Sight) -> None:
-        """Take away what is known of deletions under a sight; it is told again or was swept."""
-        self._records.forget_tombstones(sight)
+    def start_over(self, stretch: Stretch) -> None:
+        """Take away what is known of deletions; it is told again or was swept."""
+        if stretch.kind is Kind.MEMORY:
+            self._records.forget_tombstones(stretch.sight)

@@ -82,9 +82,12 @@ class Records:
 
     # --- folding ---
 
-    def apply(self, sight: Sight, change: Entry | Marker) -> None:
-        """Take one change of a bucket. Changes of one key must come in order; repeated ones do no harm."""
-        key = parse_key(change.key)
+    def apply(self, sight: Sight, change: Entry | Marker, key: Key | None = None) -> None:
+        """Take one change of a bucket, whose key may be parsed already.
+
+        Changes of one key must come in order; repeated ones do no harm.
+        """
+        key = key or parse_key(change.key)
         if key is None or key.kind is not Kind.MEMORY:
             return
         place = self._place(sight, key)

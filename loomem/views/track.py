@@ -1,4 +1,4 @@
-"""One sight being followed: how far it is, and who waits for it to get further."""
+"""One stretch of keys being followed: how far it is, and who waits for it to get further."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 
 from identity.errors import AccessDenied, LoomError
 from identity.ports import Bookmark, CaughtUp, Entry, Event, Following, Marker, Reset
-from identity.visibility import Sight
 from loomem.views.kinds import Kinds
+from loomem.views.stretch import Stretch
 from loomem.views.warm import WarmStart
 
 
@@ -31,16 +31,18 @@ START = Mark(0, 0)
 class Track:
     """Applies what one feed tells, each change once."""
 
-    def __init__(self, sight: Sight, views: Kinds, warm: WarmStart | None = None) -> None:
-        self.sight = sight
+    def __init__(self, stretch: Stretch, views: Kinds, warm: WarmStart | None = None) -> None:
+        self.stretch = stretch
         self.cursor = 0
-        """Every change under the sight up to this sequence of the bucket has been applied."""
+        """Every change of the stretch up to this sequence of the bucket has been applied."""
         self.caught_up = False
         self.loaded = False
         """Caught up at least once."""
         self.following: Following | None = None
         self.attached = asyncio.Event()
         """Set while there is a `following`."""
+        self.tried = asyncio.Event()
+        """Set when it has loaded, or cannot as things are."""
         self.error: LoomError | None = None
         self.own = START
         """The caller's newest acknowledged write here."""
@@ -69,14 +71,14 @@ class Track:
         self.caught_up = False
         self._telling += 1
         self._told = set()
-        self._views.forget_tombstones(self.sight)
+        self._views.start_over(self.stretch)
         if self._warm is not None:
-            self._warm.start_over(self.sight)
+            self._warm.start_over(self.stretch)
 
     def warm_up(self, changes: Iterable[Entry | Marker]) -> None:
         """Take some of what was told to an earlier process."""
         for change in changes:
-            self._views.apply(self.sight, change)
+            self._views.apply(self.stretch.sight, change)
 
     def go_on(self, bookmark: Bookmark) -> None:
         """Expect what comes after a bookmark; everything up to it has been taken."""
@@ -87,7 +89,7 @@ class Track:
         return Mark(self._telling, sequence)
 
     def reached(self, mark: Mark) -> bool:
-        """Say whether the sight has loaded, and everything up to a point has been applied."""
+        """Say whether the stretch has loaded, and everything up to a point has been applied."""
         if mark.telling < self._telling:
             return self.caught_up
         return self.loaded and self.cursor >= mark.sequence
@@ -95,7 +97,7 @@ class Track:
     async def reach(self, mark: Mark) -> None:
         """Return when that is so.
 
-        Raises: AccessDenied, at once, when the broker refuses the sight: no waiting mends that.
+        Raises: AccessDenied, at once, when the broker refuses it: no waiting mends that.
         """
         if not self.reached(mark):
             if isinstance(self.error, AccessDenied):
@@ -108,8 +110,9 @@ class Track:
                 self._waiting = [(at, other) for at, other in self._waiting if other is not future]
 
     def fail(self, error: LoomError) -> None:
-        """Note why the sight is not followed."""
+        """Note why the stretch is not followed."""
         self.error = error
+        self.tried.set()
         if isinstance(error, AccessDenied):
             for _, future in self._waiting:
                 if not future.done():
@@ -120,17 +123,18 @@ class Track:
             return  # told already
         if self._told is not None and isinstance(event, Entry):
             self._told.add(event.key)
-        self._views.apply(self.sight, event)
+        self._views.apply(self.stretch.sight, event)
         self.cursor = event.revision
         if self._warm is not None:
-            self._warm.note(self.sight, event)
+            self._warm.note(self.stretch, event)
 
     def _finish(self) -> None:
         if self._told is not None:
-            gone = [key for key in self._views.keys(self.sight) if key not in self._told]
-            self._views.forget_keys(self.sight, gone)
+            gone = [key for key in self._views.keys(self.stretch) if key not in self._told]
+            self._views.forget(self.stretch, gone)
             self._told = None
         self.caught_up = self.loaded = True
+        self.tried.set()
 
     def _wake(self) -> None:
         for mark, future in self._waiting:

@@ -26,15 +26,15 @@ import msgspec
 
 from identity.errors import Unavailable
 from identity.ports import Bookmark, Clock, Entry, Marker, Reason, Witness
-from identity.visibility import Sight
 from loomem.core import analyse
 from loomem.core.analyse import Language, Terms
+from loomem.views.stretch import Stretch
 from loomem.views.text import Source
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-FORMAT = 2_000 + analyse.VERSION
+FORMAT = 3_000 + analyse.VERSION
 """Of the file; terms of another analyser are of no use."""
 LEAST = 2_000
 """Changes that a caller is told before they are worth a copy."""
@@ -86,7 +86,7 @@ WHERE excluded.revision >= bookmarks.revision
 
 
 class _Batch(msgspec.Struct):
-    """What is to be written of one sight."""
+    """What is to be written of one stretch."""
 
     changes: dict[str, Entry | Marker]
     starts_over: bool = False
@@ -118,12 +118,12 @@ class WarmStart:
 
     # --- reading ---
 
-    async def bookmark(self, sight: Sight) -> Bookmark | None:
-        """Return how far a sight had been told at the last writing, or None when nothing is known of it."""
-        return await self._in_thread(lambda: self._bookmark(_name(sight)))
+    async def bookmark(self, stretch: Stretch) -> Bookmark | None:
+        """Return how far a stretch had been told at the last writing, or None when nothing is known of it."""
+        return await self._in_thread(lambda: self._bookmark(stretch.name))
 
-    async def told(self, sight: Sight, bookmark: Bookmark) -> AsyncGenerator[list[Entry | Marker], None]:
-        """Yield what a sight had been told up to a bookmark, in pages and in no order; of each key the last change.
+    async def told(self, stretch: Stretch, bookmark: Bookmark) -> AsyncGenerator[list[Entry | Marker], None]:
+        """Yield what a stretch had been told up to a bookmark, in pages and in no order; of each key the last change.
 
         A key that another process overwrites meanwhile is left out: the feed tells it again.
 
@@ -131,7 +131,7 @@ class WarmStart:
         """
         after = ""
         while True:
-            page = await self._in_thread(functools.partial(self._page, _name(sight), bookmark.revision, after))
+            page = await self._in_thread(functools.partial(self._page, stretch.name, bookmark.revision, after))
             if page is None:
                 raise Unavailable("the copy of the views cannot be read")
             if not page:
@@ -141,10 +141,10 @@ class WarmStart:
 
     # --- what is told ---
 
-    def note(self, sight: Sight, change: Entry | Marker) -> None:
+    def note(self, stretch: Stretch, change: Entry | Marker) -> None:
         """Remember a change until it is written."""
         if not self._given_up:
-            batch = self._batches.setdefault(_name(sight), _Batch({}))
+            batch = self._batches.setdefault(stretch.name, _Batch({}))
             batch.changes[change.key] = change
             self._backlog += 1
             if self._backlog >= BATCH:
@@ -152,10 +152,10 @@ class WarmStart:
             if self._backlog > BACKLOG_LIMIT:
                 self._give_up("the disk does not keep up")
 
-    def start_over(self, sight: Sight) -> None:
-        """Forget everything of a sight: it is told again."""
+    def start_over(self, stretch: Stretch) -> None:
+        """Forget everything of a stretch: it is told again."""
         if not self._given_up:
-            self._batches[_name(sight)] = _Batch({}, starts_over=True)
+            self._batches[stretch.name] = _Batch({}, starts_over=True)
 
     # --- texts that were taken apart (`views.text.Analysed`) ---
 
@@ -176,7 +176,7 @@ class WarmStart:
 
     # --- writing ---
 
-    async def keep(self, bookmarks: Callable[[], Mapping[Sight, Bookmark]]) -> None:
+    async def keep(self, bookmarks: Callable[[], Mapping[Stretch, Bookmark]]) -> None:
         """Write what was told from time to time, until cancelled; then once more, if that does not take long."""
         try:
             while not self._given_up:
@@ -190,12 +190,12 @@ class WarmStart:
                 async with asyncio.timeout(CLOSE_S):
                     await self.write(bookmarks())
 
-    async def write(self, bookmarks: Mapping[Sight, Bookmark]) -> None:
-        """Write what was told; `bookmarks` says how far each sight is now."""
+    async def write(self, bookmarks: Mapping[Stretch, Bookmark]) -> None:
+        """Write what was told; `bookmarks` says how far each stretch is now."""
         if not self._worth_writing():
             return
         batches, self._batches, self._backlog = self._batches, {}, 0
-        marks = {_name(sight): bookmark for sight, bookmark in bookmarks.items()}
+        marks = {stretch.name: bookmark for stretch, bookmark in bookmarks.items()}
         marks = {name: mark for name, mark in marks.items() if name in batches or self._is_stale(name, mark)}
         learnt, self._learnt = self._learnt, {}
         if marks or batches or learnt:
@@ -361,10 +361,6 @@ def _execute(cursor: sqlite3.Cursor, statement: str, rows: Sequence[tuple[Any, .
         cursor.execute(statement.format(rows=", ".join([row] * len(some))), [value for each in some for value in each])
         found += cursor.fetchall()
     return found
-
-
-def _name(sight: Sight) -> str:
-    return f"{sight.bucket} {sight.filter}"
 
 
 def _row(name: str, change: Entry | Marker) -> tuple[str, str, int, int, str | None, bytes | None]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from uuid import uuid4
 
 import msgspec
 
 from identity.ports import Clock
 from loomem.core.embedding import EmbeddingState
 from loomem.core.limits import Limits
+from loomem.core.llm import LlmSettings, Models
 from loomem.embed.host import ModelHost
 from loomem.embed.opening import open_embedder
 from loomem.embed.settings import Adapter, EmbedSettings
+from loomem.llm.budget import Budget
+from loomem.llm.client import opened
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.streams import Streams
@@ -25,14 +29,26 @@ from loomem.workers.expire import ExpireWorker
 from loomem.workers.status import WorkerStatus
 
 NO_MODEL = EmbedSettings(adapter=Adapter.NONE)
+NO_LLM = LlmSettings(key=None)
+
+
+class _Ids:
+    """Ids that nobody can guess."""
+
+    def memory_id(self) -> str:
+        return str(uuid4())
+
+    def op_id(self) -> str:
+        return uuid4().hex
 
 
 class Services:
     """What runs in the background of this process."""
 
-    def __init__(self, crew: Crew, host: ModelHost, embedder: str | None) -> None:
+    def __init__(self, crew: Crew, host: ModelHost, embedder: str | None, models: Models) -> None:
         self._crew = crew
         self.host = host
+        self.models = models
         self._embedder = embedder
 
     def workers(self) -> tuple[WorkerStatus, ...]:
@@ -62,11 +78,12 @@ async def open_services(
     replicas: int = 1,
     crew_limits: CrewLimits | None = None,
     embed: EmbedSettings = NO_MODEL,
+    llm: LlmSettings = NO_LLM,
     shared: bool = True,
 ) -> AsyncGenerator[Services, None]:
     """Run all workers over an operator's link for as long as the context lasts; leaving it drains them.
 
-    `shared`: the broker may hold memories of other users than the one whose settings `embed` are. Entering does not wait for
+    `shared`: the broker may hold memories of other users than the one whose settings `embed` and `llm` are. Entering does not wait for
     the broker, nor for the model. Buckets that exist are brought up to what the server can do.
     """
     buckets, feed, streams = KvBuckets(link, replicas=replicas), KvFeed(link), Streams(link)
@@ -76,8 +93,13 @@ async def open_services(
     if host.name is not None:
         workers.append(EmbedWorker(host, host.name, streams, limits, clock))
         embedder = workers[-1].name
-    async with host.running(), _crew(link, buckets, feed, workers, clock, crew_limits) as crew:
-        yield Services(crew, host, embedder)
+    budget = Budget(buckets, clock, _Ids(), llm)
+    async with (
+        host.running(),
+        opened(llm, budget, shared=shared) as models,
+        _crew(link, buckets, feed, workers, clock, crew_limits) as crew,
+    ):
+        yield Services(crew, host, embedder, models)
 
 
 @asynccontextmanager

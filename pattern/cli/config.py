@@ -14,7 +14,7 @@ from pattern.cli.memories import as_json
 from pattern.config.check import Layer, Problem, Weight
 from pattern.config.choose import DEFAULT, choose
 from pattern.config.files import NAMES, read
-from pattern.config.schema import Key, keys
+from pattern.config.schema import SECRETS, Key, keys
 from pattern.settings import chosen
 
 _CREDENTIALS = re.compile(r"(?<=//)[^/\s]*@|(?<![^,\s])[^/,\s]*@")
@@ -109,7 +109,7 @@ def _tell(layers: list[Layer], problems: list[Problem]) -> None:
 def _masked(key: Key, value: Any) -> Any:
     if value is None:
         return None
-    if key.path == ("embedding", "key"):
+    if key.path in SECRETS:
         return "(secret)"
     return _CREDENTIALS.sub("(secret)@", value) if key.path[-1] == "url" else value
 

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from loomem.core.limits import Limits
+from loomem.core.llm import KEY_VARIABLE, URL_VARIABLE, LlmSettings
 from loomem.core.pii_settings import PiiSettings
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.settings import SearchSettings
@@ -104,6 +105,7 @@ class PatternFile(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     search: SearchSettings = SearchSettings()
     embedding: EmbedSettings = EmbedSettings()
+    llm: LlmSettings = LlmSettings()
     namespaces: dict[str, str] = {}
     """Ids of streams of yours by the aliases they are called by."""
     pii: PiiSettings = PiiSettings()
@@ -152,6 +154,7 @@ _PROJECT: dict[Path, Word] = {
     ("server",): Word.NONE,
     ("retention",): Word.NONE,
     ("embedding",): Word.NONE,
+    ("llm",): Word.NONE,
 }
 
 _VARIABLES: dict[Path, str] = {
@@ -167,6 +170,8 @@ _VARIABLES: dict[Path, str] = {
     ("nats", "replicas"): "PATTERN_REPLICAS",
     ("node", "start"): "PATTERN_NODE",
     ("embedding", "adapter"): "PATTERN_EMBEDDER",
+    ("llm", "key"): KEY_VARIABLE,
+    ("llm", "url"): URL_VARIABLE,
 }
 _SAID_ELSEWHERE = frozenset({("limits", "retention_s")})
 """Fields that another key decides: `retention.soft_delete_days`."""
@@ -192,6 +197,8 @@ SECRETS: dict[Path, str] = {
     ("nats", "token"): "NATS_TOKEN",
     ("embedding", "key"): "PATTERN_EMBEDDER_KEY",
     ("embedding", "api_key"): "PATTERN_EMBEDDER_KEY",
+    ("llm", "key"): KEY_VARIABLE,
+    ("llm", "api_key"): KEY_VARIABLE,
 }
 """Never read from a file, and where they belong."""
 
@@ -201,7 +208,14 @@ VOID: dict[Path, str] = {
     ("storage", "rocksdb"): f"there is no RocksDB: {_BUCKET}",
     ("storage", "intent_log"): f"there is no write-ahead log: {_BUCKET}",
     ("storage", "tantivy"): f"the index of words needs no settings: {_BUCKET}",
-    ("llm",): "no vendor is built in; [embedding] says which model embeds",
+    ("llm", "provider"): "the API of Anthropic is spoken; llm.url names another server of it",
+    ("llm", "api_key_env"): f"the key is read from {KEY_VARIABLE}",
+    ("llm", "fallback_to_regex"): "there are always rules for when no model is asked",
+    ("llm", "embedding_provider"): "[embedding] says which model embeds",
+    ("llm", "embedding_model"): "[embedding] says which model embeds",
+    ("llm", "embedding_model_path"): "[embedding] says which model embeds",
+    ("llm", "embedding_dim"): "the model decides",
+    ("cost",): "[llm] has one budget a day for all agents",
     ("worker",): "the node's workers need no settings",
     ("resource_guards",): "the node bounds its own work",
     ("scheduler",): "the node decides when work is due",
@@ -227,6 +241,16 @@ RENAMED: dict[Path, Path] = {
     ("search", "user_state_boost"): ("search", "weights", "user_state"),
     ("search", "agent_fact_damp"): ("search", "weights", "assistant_state"),
     ("search", "hybrid_weights", "bm25"): ("search", "arms", "words"),
+    ("llm", "compression_model"): ("llm", "model"),
+    ("llm", "timeout_secs"): ("llm", "timeout_s"),
+    ("cost", "daily_cap_usd"): ("llm", "cost_per_day"),
+    ("contradiction", "enabled"): ("llm", "judge"),
+    ("contradiction", "model"): ("llm", "judge_model"),
+    ("entity_extraction", "enabled"): ("llm", "entities"),
+    ("entity_extraction", "model"): ("llm", "entities_model"),
+    ("knowledge_extraction", "model"): ("llm", "model"),
+    ("knowledge_extraction", "max_transcript_tokens"): ("llm", "transcript_tokens"),
+    ("knowledge_extraction", "max_tokens"): ("llm", "answer_tokens"),
 }
 """Keys of the reference's file by what they are called here; understood, with a warning."""
 

@@ -104,19 +104,21 @@ async def test_the_broker_allows_what_the_table_says(broker: GuardedBroker, link
 async def test_a_caller_follows_all_it_may_see(links: dict[str, Link], name: str) -> None:
     feed = KvFeed(links[name])
     for sight in sights(CALLERS[name]):
-        events: list[Event] = []
-        async with feed.follow(sight.bucket, sight.filter, events.append) as following:
-            await following.sync()
-        assert CaughtUp(sight.bucket, sight.filter) in events
+        for keys in (sight.filter, *map(sight.filter_of, Kind)):
+            events: list[Event] = []
+            async with feed.follow(sight.bucket, keys, events.append) as following:
+                await following.sync()
+            assert CaughtUp(sight.bucket, keys) in events
 
 
 @pytest.mark.requirement("deliver-3.permissions")
 @pytest.mark.parametrize("foreign", ["agents", "core", "personal"])
 async def test_nobody_follows_what_it_may_not_see(links: dict[str, Link], foreign: str) -> None:
     sight = next(row for row in sights(A) if row.root == foreign)
-    with pytest.raises(AccessDenied):
-        async with KvFeed(links["B"]).follow(sight.bucket, sight.filter, lambda _event: None):
-            pass
+    for keys in (sight.filter, *map(sight.filter_of, Kind)):
+        with pytest.raises(AccessDenied):
+            async with KvFeed(links["B"]).follow(sight.bucket, keys, lambda _event: None):
+                pass
 
 
 async def test_an_agent_is_enrolled_with_its_own_credentials(links: dict[str, Link]) -> None:

@@ -145,7 +145,7 @@ def test_keys_that_name_what_is_not_here_are_void_and_say_why() -> None:
     told = {problem.key: problem.reason for problem in layer.problems}
     assert "there is no RocksDB" in told["storage.rocksdb"]
     assert "no write-ahead log" in told["storage.intent_log"]
-    assert "no vendor is built in" in told["llm"]
+    assert "llm.url" in told["llm.provider"]
     assert told["mcp.search_max_top_k"] == "is called search.top_k.most here"
     assert (settings(layer).search.top_k.default, settings(layer).search.top_k.most) == (7, 40)
 

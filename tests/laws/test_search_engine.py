@@ -93,7 +93,7 @@ async def store(world: World, engine: Engine, *contents: str, models: Sequence[s
         for model in models:
             value = encode(Stored.of(model=model, hash=content_hash(content), values=meaning(content)))
             await bucket.write(Put(key=key.vector(model), value=value, expected=0, op=f"{model} {memory_id}"))
-    await engine._projection.sync()  # pyright: ignore[reportPrivateUsage] - what workers wrote has no position here
+    await engine._projection.complete()  # pyright: ignore[reportPrivateUsage] - what workers wrote has no position here
 
 
 async def found(engine: Engine, query: str, **arguments: Any) -> list[str]:
@@ -192,7 +192,7 @@ async def test_a_vector_that_is_not_of_length_1_is_counted_and_ranks_nothing(pla
         assert key is not None
         value = encode(Stored.of(model="ear", hash=content_hash("planted"), values=pack("<3e", *planted)))
         await bucket.write(Put(key=key.vector("ear"), value=value, expected=0, op="planted"))
-        await engine._projection.sync()  # pyright: ignore[reportPrivateUsage] - as in `store`
+        await engine._projection.complete()  # pyright: ignore[reportPrivateUsage] - as in `store`
         after = await engine.search(query="percussion", explain=True)
         assert [(row.content, row.explained) for row in after.rows] == [
             (row.content, row.explained) for row in before.rows

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.keys import Kind, parse_key
-from identity.ports import Entry, Event, Marker, Reason, Reset
+from identity.ports import CaughtUp, Entry, Event, Marker, Reason, Reset
 from loomem.core.embedding import Embedded, Vector, unit_vector
 from loomem.core.record import decode
 from loomem.core.vector import Stored, content_hash, encode, text_of
@@ -19,6 +19,7 @@ from loomem.views import matrix as rooms
 from loomem.views.kinds import Kinds
 from loomem.views.matrix import Matrix
 from loomem.views.records import Records
+from loomem.views.stretch import Stretch
 from loomem.views.track import Track
 from loomem.views.vectors import Vectors
 from tests.laws.test_views import IDS, ME, NOW, SPACES, Change, entry, marker, sight
@@ -131,14 +132,17 @@ def test_a_feed_that_starts_over_leaves_what_the_log_holds(log: list[Change], da
     where = "private"
     told = [change for place, change in log if place == where]
     folded = Folded()
-    track = Track(sight(where), folded.kinds)
+    tracks = [Track(Stretch(sight(where), kind), folded.kinds) for kind in folded.kinds.kinds]
     kept = data.draw(st.lists(st.sampled_from(told), unique_by=lambda change: change.key) if told else st.just([]))
     again = sorted(kept, key=lambda change: change.revision)
     space = SPACES[where][0]
-    events: list[Event] = [*told, Reset(space.bucket, space.filter), *again]
-    for event in events:
-        track.on_event(event)
-    track._finish()  # pyright: ignore[reportPrivateUsage] - as on CaughtUp
+    for track in data.draw(st.permutations(tracks)):
+        part = f".{track.stretch.kind}."
+        before, after = ([change for change in some if part in change.key] for some in (told, again))
+        caught_up = CaughtUp(space.bucket, track.stretch.filter)
+        events: list[Event] = [*before, Reset(space.bucket, track.stretch.filter), *after, caught_up]
+        for event in events:
+            track.on_event(event)
     assert folded.seen() == Folded().apply([(where, change) for change in again]).seen()
     assert set(folded.vectors.keys(sight(where))) <= {change.key for change in again}
 

@@ -22,6 +22,7 @@ from loomem.core.record import Category, Memory, encode
 from loomem.views.kinds import Kinds
 from loomem.views.projection import Projection, ViewState
 from loomem.views.records import Records
+from loomem.views.stretch import Stretch
 from loomem.views.track import Track
 from tests.laws.worlds import World, agent
 
@@ -176,7 +177,7 @@ def test_a_track_survives_repetition_and_starting_over(log: list[Change], data: 
     before: list[Event] = [*told[:cut], *told[:cut], caught_up]
     after: list[Event] = [Reset(PROJECT, sight(where).filter), *again, *again[:1], caught_up]
     records = Records(ME)
-    track = Track(sight(where), Kinds(records, {}))
+    track = Track(Stretch(sight(where), Kind.MEMORY), Kinds(records, {}))
     for event in before:
         track.on_event(event)
     assert seen(records) == seen(fold(("team", change) for change in told[:cut]))

@@ -24,6 +24,7 @@ from loomem.core.limits import Limits
 from loomem.core.plan import Draft, created
 from loomem.core.record import CATEGORIES, encode
 from loomem.views.projection import Projection
+from loomem.views.stretch import Stretch
 from loomem.views.warm import WarmStart
 from tests.doubles import MemoryBroker
 from tests.laws.worlds import agent
@@ -116,11 +117,11 @@ async def test_a_warm_start_is_told_the_rest_only(tmp_path: Path) -> None:
     await seen(broker, path)
     team = space_for(ME, Scope.TEAM)
     warm = WarmStart(path, broker.clock, least=0)
-    sight = Sight(Scope.TEAM, team.bucket, team.root, None, mine=True)
-    bookmark = await warm.bookmark(sight)
+    stretch = Stretch(Sight(Scope.TEAM, team.bucket, team.root, None, mine=True), Kind.MEMORY)
+    bookmark = await warm.bookmark(stretch)
     assert bookmark is not None
     assert bookmark.revision == 4
-    told = [change.key async for page in warm.told(sight, bookmark) for change in page]
+    told = [change.key async for page in warm.told(stretch, bookmark) for change in page]
     await warm.close()
     assert sorted(told) == sorted(team.key(Kind.MEMORY, ident) for ident in IDS)
 

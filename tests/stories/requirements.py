@@ -563,7 +563,25 @@ know-update: A fact in a stream is edited where it is, and keeps what is known o
 """,
 )
 
+LLM: Final = _read(
+    "the language model: no call that nobody switched on, one budget, nothing stored that it was not asked for",
+    """
+llm-structured: An answer of the model is an object of the JSON schema that was sent along; code fences are tolerated.
+llm-failures: A refusal, malformed JSON, an answer that was cut off, a status of HTTP and a broken connection are failures that say why in at most 200 characters.
+llm-bounded: A model that is slow, all of it or byte by byte, is waited for no longer than the settings and the asker say.
+llm-retries: What passes by itself is tried again a bounded number of times, no sooner than the server asks for; each try is a call of its own.
+llm-off: Without a key, an empty one included, or without the switch of the use, no model is asked; on a broker that others share, what they stored is sent to another machine only if all agree.
+llm-budget: Calls, tokens and cost of a day are bounded for all agents together, and are there again the next day.
+llm-budget.shared: A budget of N calls that ten agents share at once gives N calls and never one more, on a real server.
+llm-budget-closed: Without a broker, or with a budget that cannot be read, there is no call; what died under way stays taken.
+llm-quiet: Neither the key nor a text that is asked about appears in a log.
+llm-server: A server process never imports the SDK of the model.
+llm-keys: Key and address of the model come from the environment alone and reach the node; everything else is a setting.
+""",
+)
+
 PARTS: Final = (
+    LLM,
     KNOWLEDGE,
     CONFIG_FILE,
     JOINING,
