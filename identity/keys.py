@@ -49,8 +49,6 @@ class Kind(StrEnum):
     JOB = "x"
     FEEDBACK = "f"
     VECTOR = "v"
-    NAMING = "n"
-    """A ruling on names; its id is of the names, not of a memory."""
 
 
 _ROOTS: dict[str, Root] = {str(root): root for root in Root}

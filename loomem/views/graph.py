@@ -1,6 +1,6 @@
 """The view of the graph: what the visible memories say of entities, aliases and relations, and nothing else.
 
-Contributions (kind `g`) stand beside their memories and come in any order with them; declared relations stand in the memories
+Contributions (kind `g`; rulings on names are of it too) stand beside their memories and come in any order with them; declared relations stand in the memories
 and are here with them. Both are kept by the names in them and put together only when somebody asks, for the places and moments
 that are asked for (`views.lens`). So an entity, an alias or a relation is there exactly while a memory that may be shown says
 so; a contribution made of another text than its memory has now counts for nothing.
@@ -20,6 +20,7 @@ from identity.ports import Entry, Marker
 from identity.visibility import Sight
 from loomem.core.graph.contribution import Contribution, Named, contribution_of, declared, decode, names_in, unproven
 from loomem.core.graph.dictionary import EMPTY, Dictionary
+from loomem.core.graph.ruling import is_ruling
 from loomem.core.row import Place, Row
 from loomem.core.vector import content_hash, text_of
 from loomem.views.lens import Lens, Support
@@ -65,6 +66,9 @@ class Graph:
 
     def apply(self, sight: Sight, key: Key, change: Entry | Marker) -> None:
         """Take what a key holds now."""
+        if is_ruling(key.id):
+            self.rulings.apply(sight, key, change)
+            return
         space = self._space(sight, key)
         self._remove(space, key.id)
         if isinstance(change, Entry):
@@ -84,7 +88,8 @@ class Graph:
                 self._index(said, self._last)
 
     def keys(self, sight: Sight) -> Iterator[str]:
-        """Yield the keys of every contribution held under a sight."""
+        """Yield the keys of every contribution and ruling held under a sight."""
+        yield from self.rulings.keys(sight)
         for (of, root, owner), space in self._spaces.items():
             if of == sight:
                 for ident in self._by_ident.get(space, ()):
@@ -92,6 +97,7 @@ class Graph:
 
     def forget(self, sight: Sight, key: Key) -> None:
         """Take away what the bucket does not hold any more."""
+        self.rulings.forget(sight, key)
         self._remove(self._space(sight, key), key.id)
 
     # --- folding rows ---

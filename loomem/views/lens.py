@@ -16,7 +16,6 @@ from loomem.core.graph.dictionary import Dictionary
 from loomem.core.graph.joining import Standing, members, standing
 from loomem.core.graph.kinds import WEAK, EntityType
 from loomem.core.graph.names import is_part, key_of, parts
-from loomem.core.graph.recognise import canonical
 from loomem.core.graph.ruling import Ruling
 from loomem.core.row import Place, Row
 from loomem.views.rulings import Decided
@@ -92,7 +91,7 @@ class Lens:
 
     def find(self, name: str) -> Standing | None:
         """Return what a name that somebody asks for goes by, or None when no memory speaks of it."""
-        for spelled in (name, self._graph.dictionary.canonical(name), canonical(name)):
+        for spelled in (name, self._graph.dictionary.canonical(name)):
             key = key_of(spelled)
             if key and self.exists(key):
                 return self.standing(key)

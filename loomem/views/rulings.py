@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from identity.errors import Corrupt
-from identity.keys import Key
+from identity.keys import Key, escape_token
 from identity.ports import Entry, Marker
 from identity.visibility import Scope, Sight
 from loomem.core.graph.names import key_of
@@ -48,7 +48,7 @@ class Rulings:
             except Corrupt:
                 self._held[address] = None
                 return
-            placed = ruling_id(ruling.name, ruling.into) == key.id
+            placed = escape_token(ruling_id(ruling.name, ruling.into)) == key.id
             self._held[address] = Ruled(self._records.place(sight, key), ruling) if placed else None
 
     def keys(self, sight: Sight) -> Iterator[str]:

@@ -10,8 +10,10 @@ import msgspec
 from identity.agent import Caller
 from identity.keys import Kind
 from identity.ports import Buckets, Feed
+from loomem.core.graph.dictionary import EMPTY, Dictionary
 from loomem.views.dates import Dates
 from loomem.views.feedback import Feedback
+from loomem.views.graph import Graph
 from loomem.views.kinds import View
 from loomem.views.projection import PATIENCE_S, Projection
 from loomem.views.records import Records
@@ -30,6 +32,7 @@ class Views(msgspec.Struct, frozen=True, kw_only=True):
     threads: Threads
     dates: Dates
     feedback: Feedback
+    graph: Graph
 
 
 @asynccontextmanager
@@ -40,22 +43,30 @@ async def views_of(
     *,
     warm: WarmStart | None = None,
     patience_s: float = PATIENCE_S,
+    dictionary: Dictionary = EMPTY,
 ) -> AsyncGenerator[Views]:
-    """Keep the views of a caller up to date behind the body."""
-    made: list[Vectors] = []
+    """Keep the views of a caller up to date behind the body; `dictionary` has names of entities."""
+    made: list[tuple[Vectors, Graph]] = []
     feedback = Feedback()
 
     def others(records: Records) -> Mapping[Kind, View]:
-        made.append(Vectors(records))
-        return {Kind.VECTOR: made[0], Kind.FEEDBACK: feedback}
+        made.append((Vectors(records), Graph(records, dictionary)))
+        [(vectors, graph)] = made
+        return {Kind.VECTOR: vectors, Kind.FEEDBACK: feedback, Kind.GRAPH: graph}
 
     projection = Projection(feed, buckets, caller, views=others, patience_s=patience_s, warm=warm)
-    [vectors] = made
+    [(vectors, graph)] = made
     threads = Threads()
     projection.records.watch(threads)
     dates = Dates()
     projection.records.watch(dates)
     async with vectors, projection, Words(projection, warm) as words:
         yield Views(
-            projection=projection, words=words, vectors=vectors, threads=threads, dates=dates, feedback=feedback
+            projection=projection,
+            words=words,
+            vectors=vectors,
+            threads=threads,
+            dates=dates,
+            feedback=feedback,
+            graph=graph,
         )

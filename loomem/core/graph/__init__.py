@@ -3,7 +3,7 @@
     names         when two spellings are one name; which name is a part of another
     kinds         what an entity may be, and which relations there are
     contribution  what one memory says of entities, aliases and relations, as its bucket holds it (kind `g`)
-    ruling        that two names are one, or are not, by somebody's explicit word (kind `n`)
+    ruling        that two names are one, or are not, by somebody's explicit word
     joining       which names are one entity, and which cannot be told
     dictionary    `entities.toml`: names that somebody wrote down beforehand
     recognise     names that stand in a text (`lexicon`, `marks`, `people`), offline

@@ -1,6 +1,6 @@
 """What is known by its name wherever it is written: technologies, organizations, places. Data.
 
-A name stands once, with other spellings after `=`. Names that are words too (`Go`, `Spring`) are in `CASED`: they count only as
+A name stands once, with other spellings after `=`, and cases of these after `~`. Names that are words too (`Go`, `Spring`) are in `CASED`: they count only as
 they are written here, and not where any word has a capital. Places are given with what Polish and German call them, and with the
 Polish cases, since "w Warszawie" names Warszawa.
 """
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+
+import msgspec
 
 _TECHNOLOGIES = """
 Python, JavaScript = JS, TypeScript = TS, Java, Kotlin, Scala, Haskell, Erlang, Elixir, OCaml, Clojure, Fortran, COBOL, Perl, PHP, Ruby,
@@ -47,27 +49,27 @@ Amazon, Apple, Meta, Uber, Lyft, Stripe, Boeing, Airbus, Ford, Visa, Mastercard,
 NATO, UNHCR, ING, Vodafone, Lidl, Aldi, Rewe, Nike, Puma
 """
 _PLACES = """
-London = Londyn = Londynie = Londynu = Londynem, Paris = Paryż = Paryżu = Paryża, New York = New York City = Nowy Jork = Nowym Jorku, Berlin = Berlinie = Berlina,
-Tokyo = Tokio, Seattle, San Francisco, Los Angeles, Chicago, Boston = Bostonie, Washington DC, Toronto, Vancouver, Montreal, Sydney, Melbourne, Singapore,
-Beijing = Peking = Pekin, Shanghai = Szanghaj, Hong Kong, Seoul, Mumbai, Delhi, Bangalore, Dubai, Istanbul, Moscow = Moskau = Moskwa = Moskwie, Kyiv = Kijów = Kijowie,
-Madrid = Madryt = Madrycie, Barcelona = Barcelonie, Lisbon = Lissabon = Lizbona = Lizbonie, Rome = Rom = Rzym = Rzymie = Rzymu, Milan = Mailand = Mediolan = Mediolanie,
-Venice = Venedig = Wenecja, Florence Italy, Athens = Athen = Ateny = Atenach, Vienna = Wien = Wiedeń = Wiedniu = Wiednia, Zurich = Zürich = Zurych = Zurychu,
-Geneva = Genf = Genewa = Genewie, Basel, Bern, Brussels = Brüssel = Bruksela = Brukseli, Amsterdam = Amsterdamie, Copenhagen = Kopenhagen = Kopenhaga,
-Stockholm = Sztokholm, Oslo, Helsinki, Dublin, Edinburgh, Manchester, Liverpool, Glasgow, Oxford, Cambridge, Prague = Prag = Praga = Pradze, Budapest = Budapeszt,
-Munich = München = Monachium, Hamburg = Hamburgu, Frankfurt = Frankfurt am Main, Cologne = Köln = Kolonia = Kolonii, Stuttgart, Düsseldorf, Leipzig = Lipsk, Dresden = Drezno,
+London = Londyn = ~Londynie = ~Londynu = ~Londynem, Paris = Paryż = ~Paryżu = ~Paryża, New York = New York City = Nowy Jork = ~Nowym Jorku, Berlin = ~Berlinie = ~Berlina,
+Tokyo = Tokio, Seattle, San Francisco, Los Angeles, Chicago, Boston = ~Bostonie, Washington DC, Toronto, Vancouver, Montreal, Sydney, Melbourne, Singapore,
+Beijing = Peking = Pekin, Shanghai = Szanghaj, Hong Kong, Seoul, Mumbai, Delhi, Bangalore, Dubai, Istanbul, Moscow = Moskau = Moskwa = ~Moskwie, Kyiv = Kijów = ~Kijowie,
+Madrid = Madryt = ~Madrycie, Barcelona = ~Barcelonie, Lisbon = Lissabon = Lizbona = ~Lizbonie, Rome = Rom = Rzym = ~Rzymie = ~Rzymu, Milan = Mailand = Mediolan = ~Mediolanie,
+Venice = Venedig = Wenecja, Florence Italy, Athens = Athen = Ateny = ~Atenach, Vienna = Wien = Wiedeń = ~Wiedniu = ~Wiednia, Zurich = Zürich = Zurych = ~Zurychu,
+Geneva = Genf = Genewa = ~Genewie, Basel, Bern, Brussels = Brüssel = Bruksela = ~Brukseli, Amsterdam = ~Amsterdamie, Copenhagen = Kopenhagen = Kopenhaga,
+Stockholm = Sztokholm, Oslo, Helsinki, Dublin, Edinburgh, Manchester, Liverpool, Glasgow, Oxford, Cambridge, Prague = Prag = Praga = ~Pradze, Budapest = Budapeszt,
+Munich = München = Monachium, Hamburg = ~Hamburgu, Frankfurt = Frankfurt am Main, Cologne = Köln = Kolonia = ~Kolonii, Stuttgart, Düsseldorf, Leipzig = Lipsk, Dresden = Drezno,
 Hannover, Nuremberg = Nürnberg, Bremen, Heidelberg, Freiburg, Karlsruhe, Dortmund, Essen Germany, Bonn, Potsdam, Innsbruck, Salzburg, Graz,
-Warsaw = Warszawa = Warszawie = Warszawy = Warszawę = Warszawą = Warschau, Krakow = Kraków = Krakowie = Krakowa = Krakau, Gdansk = Gdańsk = Gdańsku = Gdańska = Danzig,
-Wroclaw = Wrocław = Wrocławiu = Wrocławia = Breslau, Poznan = Poznań = Poznaniu = Poznania, Lodz = Łódź = Łodzi, Katowice = Katowicach = Katowic, Lublin = Lublinie = Lublina,
-Szczecin = Szczecinie = Szczecina, Rzeszow = Rzeszów = Rzeszowie = Rzeszowa, Gdynia = Gdyni = Gdynię, Sopot = Sopocie = Sopotu, Torun = Toruń = Toruniu = Torunia,
-Bydgoszcz = Bydgoszczy, Bialystok = Białystok = Białymstoku, Zakopane = Zakopanem = Zakopanego, Bratislava, Vilnius = Wilno = Wilnie, Riga, Tallinn, Lviv = Lwów = Lwowie,
-Germany = Deutschland = Niemcy = Niemczech = Niemiec, Poland = Polen = Polska = Polsce = Polski = Polskę, France = Frankreich = Francja = Francji, Spain = Spanien = Hiszpania = Hiszpanii,
-Italy = Italien = Włochy = Włoszech, Austria = Österreich = Austrii, Switzerland = Schweiz = Szwajcaria = Szwajcarii, England = Anglia = Anglii, Scotland = Schottland = Szkocja, Ireland = Irland = Irlandia = Irlandii,
-Netherlands = Niederlande = Holandia = Holandii, Belgium = Belgien = Belgia = Belgii, Denmark = Dänemark = Dania = Danii, Sweden = Schweden = Szwecja = Szwecji, Norway = Norwegen = Norwegia = Norwegii,
-Finland = Finnland = Finlandia = Finlandii, Portugal = Portugalia = Portugalii, Greece = Griechenland = Grecja = Grecji, Ukraine = Ukraina = Ukrainie, Czechia = Tschechien = Czechy = Czechach,
-Slovakia = Slowakei = Słowacja, Hungary = Ungarn = Węgry, Romania = Rumänien = Rumunia, Croatia = Kroatien = Chorwacja = Chorwacji, Russia = Russland = Rosja = Rosji, Canada = Kanada = Kanadzie, Mexico = Mexiko = Meksyk,
-Brazil = Brasilien = Brazylia, Argentina = Argentinien = Argentyna, Japan = Japonia = Japonii, India = Indien = Indie = Indiach, South Korea = Südkorea, Australia = Australien = Australii,
-New Zealand = Neuseeland = Nowa Zelandia, South Africa = Südafrika, Egypt = Ägypten = Egipt = Egipcie, Israel = Izrael, Thailand = Tajlandia, Vietnam = Wietnam, Indonesia = Indonesien, United States = USA, United Kingdom = UK = Great Britain,
-Europe = Europa = Europie, Asia = Asien = Azja, Africa = Afrika = Afryka, California = Kalifornien, Texas, Florida, Hawaii, Colorado, Alaska, Bavaria = Bayern = Bawaria, Silesia = Śląsk, Lake Louise, Grand Canyon, Yellowstone, Bali
+Warsaw = Warszawa = ~Warszawie = ~Warszawy = ~Warszawę = ~Warszawą = Warschau, Krakow = Kraków = ~Krakowie = ~Krakowa = Krakau, Gdansk = Gdańsk = ~Gdańsku = ~Gdańska = Danzig,
+Wroclaw = Wrocław = ~Wrocławiu = ~Wrocławia = Breslau, Poznan = Poznań = ~Poznaniu = ~Poznania, Lodz = Łódź = ~Łodzi, Katowice = ~Katowicach = ~Katowic, Lublin = ~Lublinie = ~Lublina,
+Szczecin = ~Szczecinie = ~Szczecina, Rzeszow = Rzeszów = ~Rzeszowie = ~Rzeszowa, Gdynia = ~Gdyni = ~Gdynię, Sopot = ~Sopocie = ~Sopotu, Torun = Toruń = ~Toruniu = ~Torunia,
+Bydgoszcz = ~Bydgoszczy, Bialystok = Białystok = ~Białymstoku, Zakopane = ~Zakopanem = ~Zakopanego, Bratislava, Vilnius = Wilno = ~Wilnie, Riga, Tallinn, Lviv = Lwów = ~Lwowie,
+Germany = Deutschland = Niemcy = ~Niemczech = ~Niemiec, Poland = Polen = Polska = ~Polsce = ~Polski = ~Polskę, France = Frankreich = Francja = ~Francji, Spain = Spanien = Hiszpania = ~Hiszpanii,
+Italy = Italien = Włochy = ~Włoszech, Austria = Österreich = ~Austrii, Switzerland = Schweiz = Szwajcaria = ~Szwajcarii, England = Anglia = ~Anglii, Scotland = Schottland = Szkocja, Ireland = Irland = Irlandia = ~Irlandii,
+Netherlands = Niederlande = Holandia = ~Holandii, Belgium = Belgien = Belgia = ~Belgii, Denmark = Dänemark = Dania = ~Danii, Sweden = Schweden = Szwecja = ~Szwecji, Norway = Norwegen = Norwegia = ~Norwegii,
+Finland = Finnland = Finlandia = ~Finlandii, Portugal = Portugalia = ~Portugalii, Greece = Griechenland = Grecja = ~Grecji, Ukraine = Ukraina = ~Ukrainie, Czechia = Tschechien = Czechy = ~Czechach,
+Slovakia = Slowakei = Słowacja, Hungary = Ungarn = Węgry, Romania = Rumänien = Rumunia, Croatia = Kroatien = Chorwacja = ~Chorwacji, Russia = Russland = Rosja = ~Rosji, Canada = Kanada = ~Kanadzie, Mexico = Mexiko = Meksyk,
+Brazil = Brasilien = Brazylia, Argentina = Argentinien = Argentyna, Japan = Japonia = ~Japonii, India = Indien = Indie = ~Indiach, South Korea = Südkorea, Australia = Australien = ~Australii,
+New Zealand = Neuseeland = Nowa Zelandia, South Africa = Südafrika, Egypt = Ägypten = Egipt = ~Egipcie, Israel = Izrael, Thailand = Tajlandia, Vietnam = Wietnam, Indonesia = Indonesien, United States = USA, United Kingdom = UK = Great Britain,
+Europe = Europa = ~Europie, Asia = Asien = Azja, Africa = Afrika = Afryka, California = Kalifornien, Texas, Florida, Hawaii, Colorado, Alaska, Bavaria = Bayern = Bawaria, Silesia = Śląsk, Lake Louise, Grand Canyon, Yellowstone, Bali
 """
 _WORDS_TOO = """
 notion slack zoom excel helm yarn puppet celery maven ruff windows outlook kafka confluence discord telegram blender cypress storybook electron
@@ -97,27 +99,38 @@ Paris, Florence, Charlotte, Austin, Jordan, Chelsea, Brooklyn, Savannah, Victori
 """
 
 
-def technologies() -> Iterator[tuple[str, tuple[str, ...], bool]]:
-    """Yield names, other spellings of each, and whether it counts only as it is written."""
+class Entry(msgspec.Struct, frozen=True):
+    """A name of the lexicon."""
+
+    name: str
+    others: tuple[str, ...] = ()
+    """What else it is called."""
+    cases: tuple[tuple[str, str], ...] = ()
+    """Forms in which one of its names is written, each with that name."""
+    cased: bool = False
+    """Whether it counts only as it is written here."""
+
+
+def technologies() -> Iterator[Entry]:
+    """Yield the technologies."""
     yield from _read(_TECHNOLOGIES, cased=False)
     yield from _read(_CASED_TECHNOLOGIES, cased=True)
 
 
-def organizations() -> Iterator[tuple[str, tuple[str, ...], bool]]:
-    """Yield names, other spellings of each, and whether it counts only as it is written."""
-    yield from _read(_ORGANIZATIONS, cased=False)
+def organizations() -> Iterator[Entry]:
+    """Yield the organizations."""
+    yield from _read(_ORGANIZATIONS, cased=True)
     yield from _read(_CASED_ORGANIZATIONS, cased=True)
 
 
-def places() -> Iterator[tuple[str, tuple[str, ...], bool]]:
-    """Yield names, and what else each is called; all of them are written with a capital."""
+def places() -> Iterator[Entry]:
+    """Yield the places; all of them are written with a capital."""
     yield from _read(_PLACES, cased=True)
 
 
-@lru_cache(maxsize=1)
 def places_and_people() -> frozenset[str]:
     """Return names of places, lower-case, that are first names too."""
-    return frozenset(name.lower() for name, _, _ in _read(_BOTH, cased=True))
+    return frozenset(entry.name.lower() for entry in _read(_BOTH, cased=True))
 
 
 def is_cased(name: str) -> bool:
@@ -135,8 +148,14 @@ def _too() -> frozenset[str]:
     return frozenset(_WORDS_TOO.split())
 
 
-def _read(text: str, *, cased: bool) -> Iterator[tuple[str, tuple[str, ...], bool]]:
-    for entry in text.replace("\n", " ").split(","):
-        names = tuple(name.strip() for name in entry.split(" = ") if name.strip())
+def _read(text: str, *, cased: bool) -> Iterator[Entry]:
+    for line in text.replace("\n", " ").split(","):
+        names: list[str] = []
+        cases: list[tuple[str, str]] = []
+        for word in filter(None, (name.strip() for name in line.split(" = "))):
+            if word.startswith("~"):
+                cases.append((word[1:], names[-1]))
+            else:
+                names.append(word)
         if names:
-            yield names[0], names[1:], cased
+            yield Entry(names[0], tuple(names[1:]), tuple(cases), cased or is_cased(names[0]))

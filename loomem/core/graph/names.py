@@ -9,6 +9,7 @@ from functools import lru_cache
 NAME_CHARS = 200
 """Of one name; what is longer is none."""
 _PLAIN = str.maketrans({"ł": "l", "đ": "d", "ø": "o", "æ": "ae", "œ": "oe", "ħ": "h", "ı": "i"})
+_PLAIN_BOTH = {**_PLAIN, ord("Ł"): "L", ord("Ø"): "O"}
 _EDGES = " \t\r\n\"'`´‘’“”„«»<>()[]{}*_,;:!?"
 _POSSESSIVE = re.compile(r"['’]s\Z")
 
@@ -22,6 +23,14 @@ def key_of(name: str) -> str:
         return " ".join(text.lower().split())
     text = unicodedata.normalize("NFKD", text).casefold().translate(_PLAIN)
     return " ".join("".join(c for c in text if not unicodedata.combining(c)).split())
+
+
+def plain(text: str) -> str:
+    """Return a text without accents, its case kept."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKD", text).translate(_PLAIN_BOTH)
+    return "".join(c for c in text if not unicodedata.combining(c))
 
 
 def is_name(name: str) -> bool:

@@ -18,7 +18,7 @@ from loomem.core.graph.dictionary import EMPTY, Dictionary
 from loomem.core.graph.first_names import first_names
 from loomem.core.graph.kinds import EntityType
 from loomem.core.graph.marks import marks
-from loomem.core.graph.names import is_part, key_of
+from loomem.core.graph.names import is_part, key_of, plain
 from loomem.core.graph.people import people
 from loomem.core.graph.tokens import Known, Token, begins, tokens_of
 
@@ -181,7 +181,9 @@ class _Reader:
             first, last = self.tokens[start], self.tokens[end - 1]
             written = self.text[first.start : last.end]
             if meaning.fits(written, begins=begins(self.tokens, start)) and not self._goes_on(end, meaning):
-                self.take(first.start, last.end, Named(meaning.name, meaning.type, meaning.aliases(written)))
+                self.take(
+                    first.start, last.end, Named(meaning.name, meaning.type, (meaning.alias,) if meaning.alias else ())
+                )
 
     def _goes_on(self, end: int, meaning: _Meaning) -> bool:
         """Say whether the next word makes something else of a name: a first name followed by a surname, a company's name by its form."""
@@ -223,27 +225,22 @@ def _untaken(text: str, start: int, end: int, taken: Sequence[int]) -> Iterator[
 
 
 class _Meaning(msgspec.Struct, frozen=True):
-    """What a name of the lexicon means."""
+    """What a name of the lexicon means, as it is written."""
 
     name: str
     type: EntityType
-    spellings: tuple[str, ...]
-    """As it must be written; empty = anyhow."""
-
-    forms: tuple[str, ...] = ()
-    """Cases of the name, as it may be written too, and which are no names of their own."""
+    written: str
+    alias: str = ""
+    """What the entity is called beside its name where it is written so."""
+    cased: bool = False
+    """Whether it counts only as it is written."""
 
     def fits(self, written: str, *, begins: bool) -> bool:
         """Say whether a name counts as it is written."""
-        if not self.spellings:
+        if not self.cased:
             return True
         written = " ".join(written.split())
-        return written in (*self.spellings, *self.forms) and not (begins and lexicon.is_doubtful(written))
-
-    def aliases(self, written: str) -> tuple[str, ...]:
-        """Return what the entity is called beside its name where it is written so."""
-        written = " ".join(written.split())
-        return () if written in self.forms or key_of(written) == key_of(self.name) else (written,)
+        return plain(written) == plain(self.written) and not (begins and lexicon.is_doubtful(written))
 
 
 @lru_cache(maxsize=1)
@@ -254,14 +251,15 @@ def _lexicon() -> Known[_Meaning]:
         (EntityType.ORGANIZATION, lexicon.organizations()),
         (EntityType.PLACE, lexicon.places()),
     ):
-        for name, others, cased in entries:
-            spellings = (name, *others)
-            if kind is EntityType.TECHNOLOGY and cased is False and not lexicon.is_cased(name):
-                spellings = ()
-            for spelling in (name, *others):
-                known.add(spelling, _Meaning(name, kind, spellings))
-            for form in _forms(name, kind):
-                known.add(form, _Meaning(name, kind, (name,), (form,)))
+        for entry in entries:
+            for written in (entry.name, *entry.others):
+                alias = "" if key_of(written) == key_of(entry.name) else written
+                known.add(written, _Meaning(entry.name, kind, written, alias, entry.cased))
+            for written, of in entry.cases:
+                alias = "" if key_of(of) == key_of(entry.name) else of
+                known.add(written, _Meaning(entry.name, kind, written, alias, cased=True))
+            for written in _forms(entry.name, kind):
+                known.add(written, _Meaning(entry.name, kind, written, cased=True))
     return known
 
 
@@ -278,13 +276,7 @@ def _forms(name: str, kind: EntityType) -> Iterator[str]:
         yield name + "m"
 
 
-def canonical(name: str) -> str:
-    """Return what is known by a name that the lexicon has, in whatever language: "Wien" is Vienna; else the name."""
-    tokens = tokens_of(name)
-    return next((m.name for start, end, m in _lexicon().find(tokens) if (start, end) == (0, len(tokens))), name)
-
-
 @lru_cache(maxsize=1)
 def _lexicon_keys() -> frozenset[str]:
     groups = (lexicon.technologies(), lexicon.organizations(), lexicon.places())
-    return frozenset(key_of(name) for group in groups for entry, others, _ in group for name in (entry, *others))
+    return frozenset(key_of(name) for group in groups for entry in group for name in (entry.name, *entry.others))

@@ -1,6 +1,7 @@
-"""A ruling: somebody's explicit word that two names are one entity, or are not. A record of its own in the bucket (kind `n`).
+"""A ruling: somebody's explicit word that two names are one entity, or are not. A record of its own in the bucket.
 
-Its id is made of the two names, so there is one ruling on each pair, and a later one replaces it.
+It is of kind `g`, as contributions are, under an id that is no memory's: made of the two names, so that there is one ruling on each
+pair, and a later one replaces it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ from enum import StrEnum
 import msgspec
 
 from identity.errors import Corrupt
+from identity.keys import escape_token
 from loomem.core.graph.names import is_name, key_of
 
 SCHEMA_VERSION = 1
+_MARK = "~"
+
+
+_TOKEN = escape_token(_MARK)
 
 
 class Verdict(StrEnum):
@@ -37,7 +43,12 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def ruling_id(name: str, into: str) -> str:
     """Return the id of the ruling on two names, whichever is said first."""
     pair = "\n".join(sorted((key_of(name), key_of(into))))
-    return hashlib.sha256(pair.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return _MARK + hashlib.sha256(pair.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def is_ruling(token: str) -> bool:
+    """Say whether a key's token is the id of a ruling."""
+    return token.startswith(_TOKEN)
 
 
 def encode(ruling: Ruling) -> bytes:
