@@ -60,6 +60,7 @@ def run(settings: Settings) -> int:
     async def services(link: Link) -> AsyncGenerator[StatusSource, None]:
         from loomem.node.embedding import answering
         from loomem.workers.services import open_services
+        from pattern.dictionary import dictionary
 
         node_id = await asyncio.to_thread(NodeFiles.of(spec).node_id)
         opened = open_services(
@@ -69,6 +70,7 @@ def run(settings: Settings) -> int:
             replicas=settings.replicas,
             embed=model_settings(settings),
             llm=settings.llm,
+            names=dictionary(settings.graph) if settings.graph.recognise else None,
             shared=settings.nats.url is not None,
         )
         async with opened as background, answering(link, node_id, background.host):

@@ -7,6 +7,7 @@
     expire    the expiry worker: erase, evict, end interrupted moves
     upkeep    what it removes, as a pure plan
     embed     the embedding worker: one vector for each memory and model, none without its memory
+    graph     the graph worker: what each memory names, beside it
     services  all of it put together, for a node
 
 A job is a memory in a certain state, never a message of its own: the durable consumer on a bucket's stream

@@ -11,6 +11,7 @@ import msgspec
 
 from identity.ports import Clock
 from loomem.core.embedding import EmbeddingState
+from loomem.core.graph.dictionary import Dictionary
 from loomem.core.limits import Limits
 from loomem.core.llm import LlmSettings, Models
 from loomem.embed.host import ModelHost
@@ -26,6 +27,7 @@ from loomem.workers.crew import Crew, CrewLimits
 from loomem.workers.duty import Worker
 from loomem.workers.embed import EmbedWorker
 from loomem.workers.expire import ExpireWorker
+from loomem.workers.graph import GraphWorker, Rules
 from loomem.workers.status import WorkerStatus
 
 NO_MODEL = EmbedSettings(adapter=Adapter.NONE)
@@ -79,11 +81,12 @@ async def open_services(
     crew_limits: CrewLimits | None = None,
     embed: EmbedSettings = NO_MODEL,
     llm: LlmSettings = NO_LLM,
+    names: Dictionary | None = None,
     shared: bool = True,
 ) -> AsyncGenerator[Services, None]:
     """Run all workers over an operator's link for as long as the context lasts; leaving it drains them.
 
-    `shared`: the broker may hold memories of other users than the one whose settings `embed` and `llm` are. Entering does not wait for
+    `names`: what memories name is read with this dictionary; None = it is not read. `shared`: the broker may hold memories of other users than the one whose settings `embed` and `llm` are. Entering does not wait for
     the broker, nor for the model. Buckets that exist are brought up to what the server can do.
     """
     buckets, feed, streams = KvBuckets(link, replicas=replicas), KvFeed(link), Streams(link)
@@ -93,6 +96,8 @@ async def open_services(
     if host.name is not None:
         workers.append(EmbedWorker(host, host.name, streams, limits, clock))
         embedder = workers[-1].name
+    if names is not None:
+        workers.append(GraphWorker(Rules(names), streams, limits, clock))
     budget = Budget(buckets, clock, _Ids(), llm)
     async with (
         host.running(),

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeGuard
 import msgspec
 from msgspec import Meta
 
+from loomem.core.graph.settings import GraphSettings
 from loomem.core.limits import Limits
 from loomem.core.llm import KEY_VARIABLE, URL_VARIABLE, LlmSettings
 from loomem.core.pii_settings import PiiSettings
@@ -106,6 +107,7 @@ class PatternFile(msgspec.Struct, frozen=True, kw_only=True):
     search: SearchSettings = SearchSettings()
     embedding: EmbedSettings = EmbedSettings()
     llm: LlmSettings = LlmSettings()
+    graph: GraphSettings = GraphSettings()
     namespaces: dict[str, str] = {}
     """Ids of streams of yours by the aliases they are called by."""
     pii: PiiSettings = PiiSettings()
@@ -155,6 +157,7 @@ _PROJECT: dict[Path, Word] = {
     ("retention",): Word.NONE,
     ("embedding",): Word.NONE,
     ("llm",): Word.NONE,
+    ("graph",): Word.NONE,
 }
 
 _VARIABLES: dict[Path, str] = {
@@ -186,6 +189,7 @@ FILES = frozenset(
         ("nats", "cert_file"),
         ("nats", "key_file"),
         ("embedding", "folder"),
+        ("graph", "dictionary"),
     }
 )
 """Keys that name a file or folder; a relative one starts at the folder of whoever names it."""
@@ -238,6 +242,7 @@ RENAMED: dict[Path, Path] = {
     ("search", "decay", "l1_lambda"): ("search", "decay", "derived_per_day"),
     ("search", "decay_match_relief"): ("search", "decay", "relief"),
     ("search", "vector_similarity_floor"): ("search", "arms", "meaning_floor"),
+    ("search", "entities_file"): ("graph", "dictionary"),
     ("search", "user_state_boost"): ("search", "weights", "user_state"),
     ("search", "agent_fact_damp"): ("search", "weights", "assistant_state"),
     ("search", "hybrid_weights", "bm25"): ("search", "arms", "words"),
