@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from identity.errors import InvalidInput
 from identity.keys import Root
 from identity.visibility import Scope
+from loomem.core.dates.spans import months_before
 from loomem.core.knowledge import FactType, Knowledge, Role, Trust
 from loomem.core.plan import text_of
 from loomem.core.record import Category, Memory
@@ -25,7 +26,7 @@ from loomem.core.search.collapse import capped, collapse, said_in
 from loomem.core.search.question import Question, RawQuestion, clean_question, is_counting
 from loomem.core.search.settings import Decay, SearchSettings, TopK, Weights
 from loomem.core.search.weigh import DAY_MS, Span, Weighing, age_factor, dates_of, observed_of
-from loomem.core.search.when import When, mentioned, months_before, only_dates, resolve
+from loomem.core.search.when import When, mentioned, only_dates, resolve
 from loomem.core.times import millis
 from loomem.found import fitting, shown
 

@@ -39,6 +39,19 @@ def _read(source: str, text: str) -> tuple[Requirement, ...]:
     return tuple(found)
 
 
+SEGMENT: Final = _read(
+    "conversations taken apart",
+    """
+segment-roles: Roles before what was said are known in many spellings and languages, in lines, in bold, as headings, with and without a time.
+segment-names: Arbitrary names are speakers when they come again and talk.
+segment-times: Exports of WhatsApp, Slack, Discord, Telegram, Zoom and IRC are taken apart, with the time of each line as far as it is told.
+segment-none: Prose, notes, code, addresses, YAML, mail, logs and forms have no speakers, and the answer says why.
+segment-json: Arrays of messages, exports and logs with a message on each line are rendered with labels, and no message can speak for another.
+segment-exact: The bytes of an utterance in its source are its text, whatever the text.
+segment-bounded: Hostile texts of two megabytes are taken apart in bounded time.
+""",
+)
+
 CREATE: Final = _read(
     "acceptance checks 1-11: create",
     """
@@ -466,6 +479,18 @@ search-families: What the remember family wrote memory_search finds, and the rev
 """,
 )
 
+DATES: Final = _read(
+    "dates in words; knowledge tools, acceptance checks 16 and 18",
+    """
+dates-18: Seen from a Sunday each relative form is the day it should be: last week begins on the Monday before this one, months end where they end, what is fuzzy or impossible is none.
+dates-cases: Of at least two hundred texts and sentences in English, Polish and German each, all dates are read right, and none is guessed where nobody can know.
+dates-unknown: Without a day on which it was said, what is told beside that day is unknown.
+dates-zones: What was said is seen from the local day where it was said, in any zone, near midnight and across changes of clocks.
+dates-grain: How exactly a date was said is told with it: by the day, week, weekend, month, quarter or year.
+dates-linear: No text takes more than linear time to be read for dates.
+""",
+)
+
 CONFIG_FILE: Final = _read(
     "settings: pattern.toml",
     """
@@ -588,7 +613,9 @@ PARTS: Final = (
     WARM_START,
     HYGIENE,
     SEARCH,
+    DATES,
     PROFILES,
+    SEGMENT,
     CREATE,
     RECALL,
     LIFECYCLE,
