@@ -36,6 +36,8 @@ class Source(Protocol):
 
     def sources(self, key: str) -> Collection[int]: ...
 
+    def knows(self, key: str) -> bool: ...
+
     def names_with(self, word: str) -> Collection[str]: ...
 
     def support(self, source: int, within: Callable[[Place], bool], admit: Callable[[Row], bool]) -> Support | None: ...
@@ -96,6 +98,14 @@ class Lens:
             if key and self.exists(key):
                 return self.standing(key)
         return None
+
+    def knows(self, key: str) -> bool:
+        """Say whether a name stands anywhere; whether it may be seen is for `exists`."""
+        return self._graph.knows(key)
+
+    def spread(self, key: str) -> int:
+        """Return how many memories speak of a name at most."""
+        return len(self._graph.sources(key))
 
     def standing(self, key: str) -> Standing:
         """Return what a name goes by."""

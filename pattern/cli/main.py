@@ -13,6 +13,7 @@ from pattern.cli.config import config
 from pattern.cli.doctor import doctor
 from pattern.cli.facts import delete, history, search, store
 from pattern.cli.files import export, import_
+from pattern.cli.graph import graph
 from pattern.cli.memories import forget, get, recall, remember
 from pattern.cli.migrate import migrate
 from pattern.cli.node import node
@@ -60,7 +61,7 @@ def commands() -> None:
 COMMANDS = (
     *(remember, recall, get, forget),
     *(store, search, history, delete),
-    *(deleted, restore),
+    *(deleted, restore, graph),
     *(export, import_, migrate),
     *(config, doctor, node),
 )
