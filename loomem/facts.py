@@ -10,6 +10,7 @@ import msgspec
 from identity.errors import Unavailable
 from loomem.core import limits as check
 from loomem.core import plan
+from loomem.core.audit.notes import Action
 from loomem.core.facts import FactSettings
 from loomem.core.rating import clean_given
 from loomem.core.recall import clean_scopes
@@ -31,7 +32,7 @@ from loomem.search import Search
 from loomem.store import deletion, facts, feedback, graph, history, overview
 from loomem.store.cleaning import Cleaning
 from loomem.store.streams import stream_of
-from loomem.store.write import Door
+from loomem.store.write import Door, doing
 from loomem.views.graph import Graph
 
 
@@ -82,7 +83,9 @@ class FactEngine:
 
         Raises: InvalidInput, NotFound, AccessDenied, LimitExceeded, Conflict, Unavailable.
         """
-        return await deletion.restore(self._door, check.clean_id(memory_id, self._door.limits))
+        ident = check.clean_id(memory_id, self._door.limits)
+        with doing(Action.RESTORED):
+            return await deletion.restore(self._door, ident)
 
     async def deleted(self) -> DeletedMemories:
         """Return what can be restored, the last deleted first. Raises: Unavailable."""

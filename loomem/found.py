@@ -47,6 +47,7 @@ def shown(
         observed=observed_of(memory),
         event=known.event_date[:10] if known.event_date else None,
         event_unknown=known.event_unknown or (known.contract is not None and not known.event_date),
+        contract=known.contract,
         created_at=memory.created_at,
         updated_at=memory.updated_at,
         revision=row.revision,

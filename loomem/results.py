@@ -261,6 +261,8 @@ class FoundRow(Result, frozen=True, kw_only=True):
     event: str | None = None
     """When it happened."""
     event_unknown: bool = False
+    contract: int | None = None
+    """Version of the rules by which it was taken from a conversation; without one its date is no proof of an event."""
     created_at: str
     updated_at: str
     revision: int

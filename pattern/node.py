@@ -69,6 +69,7 @@ def run(settings: Settings) -> int:
             clock=SystemClock(),
             replicas=settings.replicas,
             embed=model_settings(settings),
+            audit=settings.audit,
             llm=settings.llm,
             names=dictionary(settings.graph) if settings.graph.recognise else None,
             shared=settings.nats.url is not None,

@@ -19,6 +19,7 @@ from identity.ports import Clock
 from identity.registry import IdentitySpec, load
 from loomem.embed.settings import Adapter
 from loomem.engine import Engine
+from loomem.nats.audit import AuditStream
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
@@ -74,6 +75,7 @@ class Parts:
                 zone=settings.timezone,
                 facts=settings.facts,
                 files=Files((settings.files_dir,)),
+                record=AuditStream(self.link, settings.audit, replicas=settings.replicas),
                 search=Search(
                     views=views,
                     clock=self.clock,

@@ -70,8 +70,8 @@ _CONFIRM = """\
 Change or delete only what the user wants changed or deleted. If a deletion is partial, say so and offer to repeat it."""
 
 _DATES = """\
-Dates of a row: event = when it happened, observed = when it was said, recorded = when it was written. "Yesterday" \
-inside a row counts from the day it was said. Where rows disagree, the latest holds and [UPDATED] wins; tell the user \
+Dates of a row: event = when it happened, observed = when it was said, recorded = when it was written; without a name \
+the event or the writing. "Yesterday" inside a row counts from the day it was said. Where rows disagree, the latest holds and [UPDATED] wins; tell the user \
 that they disagree."""
 
 _STREAMS = """\

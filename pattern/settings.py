@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from identity.errors import InvalidInput
+from loomem.core.audit.settings import AuditSettings
 from loomem.core.facts import FactSettings
 from loomem.core.graph.settings import GraphSettings
 from loomem.core.limits import Limits
@@ -78,6 +79,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     timezone: ZoneInfo
     replicas: int
     limits: Limits
+    audit: AuditSettings
+    """How long the record of changes is kept."""
     embed: EmbedSettings
     """The model that the node embeds with."""
     llm: LlmSettings
@@ -129,6 +132,7 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
         timezone=ZoneInfo(file.timezone),
         replicas=file.nats.replicas,
         limits=msgspec.structs.replace(file.limits, retention_s=file.retention.soft_delete_days * 86_400),
+        audit=file.audit,
         embed=_embed(file, cwd),
         llm=file.llm,
         graph=_graph(file, cwd),

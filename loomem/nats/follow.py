@@ -18,21 +18,19 @@ import logging
 import time
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
+from typing import Any, Self
 
 import msgspec
 
 from identity.errors import AccessDenied, LoomError, Unavailable
-from identity.ports import Bookmark, CaughtUp, Event, Reset, Witness
+from identity.ports import Bookmark, CaughtUp, Entry, Event, Marker, Reset, Witness
 from loomem.companion import Companion
 from loomem.nats import faults
-from loomem.nats.bucket import MARKER_LIFE_S, held_of, read, stream_of
+from loomem.nats.bucket import MARKER_LIFE_S, read, stream_of
+from loomem.nats.delivery import Delivery
 from loomem.nats.link import Link
 from loomem.nats.topology import call
-
-if TYPE_CHECKING:
-    from nats.aio.msg import Msg
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +46,6 @@ STALL_S = 1.0
 `STALLS` times."""
 STALLS = 10
 LOOKS = 3
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class KvFeed:
@@ -105,7 +102,7 @@ class KvFollowing:
         self._on_event = on_event
         self._marker_life_s = marker_life_s
         self._prefix = len(f"$KV.{bucket}.")
-        self._anchor: Witness | None = None
+        self._anchor: Entry | Marker | None = None
         """The last change told: by it the stream is recognised."""
         self._since = since
         """Where another feed stopped, until it is known whether this one may go on there."""
@@ -136,7 +133,8 @@ class KvFollowing:
     def bookmark(self) -> Bookmark | None:
         if self._anchor is None:
             return self._since and msgspec.structs.replace(self._since, heard=self._contact)
-        return Bookmark(revision=self._cursor, heard=self._contact, witnesses=(self._anchor,))
+        witness = Witness(self._anchor.key, self._anchor.revision, self._anchor.at)
+        return Bookmark(revision=self._cursor, heard=self._contact, witnesses=(witness,))
 
     async def sync(self) -> None:
         """Return when everything the bucket held under the filter at the time of this call has been told.
@@ -223,12 +221,17 @@ class KvFollowing:
         generation = _Generation(uuid.uuid4().hex)
         inbox = client.new_inbox()
 
-        async def deliver(msg: Msg) -> None:
-            if reply := self._take(generation, msg):
-                await client.publish(reply)
+        async with contextlib.AsyncExitStack() as stack:
+            with faults.translated():
+                await stack.enter_async_context(client.tap(inbox, partial(self._take, generation)))
+            await self._outlive(generation, inbox)
+        if generation.failure is not None:
+            raise generation.failure
+        return generation.over.result() if generation.over.done() else "connection lost"
 
-        with faults.translated():
-            subscription = await client.listen(inbox, deliver)
+    async def _outlive(self, generation: _Generation, inbox: str) -> None:
+        """Have the consumer made that tells a generation, and return when that is over."""
+        client = self._link.nc
         try:
             info = await call(self._link, *self._consumer(generation.name, self._delivery(inbox)))
             self._contact = time.time()
@@ -243,11 +246,7 @@ class KvFollowing:
             # A client that is gone took the subscription with it, and the server drops the consumer by itself.
             if client.is_connected:
                 with contextlib.suppress(LoomError), faults.translated():
-                    await subscription.unsubscribe()
                     await client.publish(f"$JS.API.CONSUMER.DELETE.{stream_of(self._bucket)}.{generation.name}")
-        if generation.failure is not None:
-            raise generation.failure
-        return generation.over.result() if generation.over.done() else "connection lost"
 
     async def _wait_for_end(self, generation: _Generation, lost: asyncio.Future[None]) -> None:
         while not (generation.over.done() or lost.done()):
@@ -331,7 +330,7 @@ class KvFollowing:
 
     # --- what arrives ---
 
-    def _take(self, generation: _Generation, msg: Msg) -> str | None:
+    def _take(self, generation: _Generation, delivery: Delivery) -> str | None:
         """Take one message and return where an answer to it goes, if it wants one.
 
         Synchronous, so nothing comes between a change and its cursor.
@@ -339,28 +338,23 @@ class KvFollowing:
         if generation.over.done():
             return None
         self._contact = time.time()
-        headers = msg.headers or {}
-        if "Status" in headers and not msg.data:
-            return self._take_control(generation, msg, headers)
-        self._take_change(generation, msg, headers)
+        if delivery.is_control:
+            return self._take_control(generation, delivery, delivery.headers)
+        self._take_change(generation, delivery)
         return None
 
-    def _take_change(self, generation: _Generation, msg: Msg, headers: dict[str, str]) -> None:
-        tokens = msg.reply.split(".")
-        # $JS.ACK.[domain.account.]stream.consumer.delivered.stream-seq.consumer-seq.time.pending[.random]
-        at = 5 if len(tokens) == 9 else 7
-        sequence, number, nanoseconds, pending = (int(token) for token in tokens[at : at + 4])
+    def _take_change(self, generation: _Generation, delivery: Delivery) -> None:
+        sequence, number, nanoseconds, pending = delivery.place()
         if number != generation.told + 1:
             generation.end("gap")
             return
         if sequence > self._cursor:
-            when = _EPOCH + timedelta(microseconds=nanoseconds // 1000)
-            held = held_of(msg.subject[self._prefix :], msg.data, headers, sequence, when)
+            held = delivery.change(delivery.subject[self._prefix :].decode(), sequence, nanoseconds)
             if not self._tell(generation, held):
                 return
             # After the change was taken, never before: a feed that fails here tells it again.
             self._cursor = sequence
-            self._anchor = Witness(held.key, sequence, when)
+            self._anchor = held
         generation.told = number
         self._told += 1
         if pending == 0:
@@ -368,10 +362,10 @@ class KvFollowing:
         if self._progress:
             self._moved()
 
-    def _take_control(self, generation: _Generation, msg: Msg, headers: dict[str, str]) -> str | None:
+    def _take_control(self, generation: _Generation, delivery: Delivery, headers: dict[str, str]) -> str | None:
         """Return where flow control wants its answer; see in a heartbeat what never arrived."""
         if headers["Status"] != "100":
-            generation.end(headers.get("Description", headers["Status"]))
+            generation.end(headers["Description"] or headers["Status"])
             return None
         stalled = headers.get("Nats-Consumer-Stalled")
         last = headers.get("Nats-Last-Consumer")
@@ -380,7 +374,7 @@ class KvFollowing:
         elif last is not None and stalled is None:
             # Heartbeats come when there is nothing to send: what was pending and vanished will not come any more.
             self._told_all(generation)
-        return msg.reply or stalled
+        return delivery.reply.decode() or stalled
 
     def _told_all(self, generation: _Generation) -> None:
         if not generation.caught_up:

@@ -12,6 +12,7 @@ import msgspec
 from identity.errors import CoreProtected, InvalidInput
 from loomem.core import limits as check
 from loomem.core import plan
+from loomem.core.audit.notes import Blocked
 from loomem.core.facts import (
     FactSettings,
     category_of,
@@ -76,7 +77,10 @@ async def store(door: Door, raw: RawFact, settings: FactSettings) -> Stored:
     )
     memory = plan.created(draft, door.caller, ident, now_ms, limits)
     memory = msgspec.structs.replace(memory, knowledge=in_place_of(known, [row.memory for row in replaced]))
-    written = await door.create(memory, stream=stream.stream)
+    kept = [
+        Blocked(row.id, trust_in(row.memory.knowledge) or "none", known.trust or "none", "store") for row in blocked
+    ]
+    written = await door.create(memory, stream=stream.stream, blocked=kept)
     if fact.dropped:
         notices.append(Notice(type="relations", description=f"{fact.dropped} relations beyond the first were dropped"))
     return Stored(

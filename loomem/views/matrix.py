@@ -139,6 +139,17 @@ class Matrix:
         scores = self._scores(vector, chosen).tolist()
         return [Hit(self._numbers[slot], score) for slot, score in zip(slots, scores, strict=True)]
 
+    def lengths(self, slots: Collection[int]) -> list[float]:
+        """Return how long the vectors of some slots are; of one that is no row of numbers, far from 1."""
+        import numpy as np
+
+        chosen = np.fromiter(slots, np.int64, len(slots))
+        lengths = np.empty(len(chosen), np.float32)
+        for at in range(0, len(chosen), SLICE):
+            some = self._floats(chosen[at : at + SLICE])
+            np.einsum("ij,ij->i", some, some, out=lengths[at : at + SLICE])
+        return np.sqrt(lengths).tolist()
+
     # --- the signs ---
 
     def wants_preparing(self) -> bool:

@@ -26,6 +26,8 @@ _Address = tuple[str, str]
 """Bucket and key."""
 FOLDED_LIMIT = 16_000_000
 """Characters of folded content kept for search: all of some 10 000 memories; beyond it, search folds as it goes."""
+TOLD_AT_ONCE = 250
+"""Rows that a view is told of before others have their turn: a millisecond or two."""
 _SHARED_TAGS_LIMIT = 20_000
 """Sets of tags remembered for sharing between rows."""
 
@@ -76,9 +78,23 @@ class Records:
         for row in self._by_number.values():
             watcher.put(row)
 
+    def watch_in_turns(self, watcher: Watcher) -> Iterator[None]:
+        """Tell a view of every row, some at each turn; of what changes meanwhile it is told at once.
+
+        So it may be told of a row twice, and to drop one that it was never told of.
+        """
+        numbers = list(self._by_number)
+        self._watchers.append(watcher)
+        for at in range(0, len(numbers), TOLD_AT_ONCE):
+            for number in numbers[at : at + TOLD_AT_ONCE]:
+                if (row := self._by_number.get(number)) is not None:
+                    watcher.put(row)
+            yield
+
     def unwatch(self, watcher: Watcher) -> None:
         """Tell a view nothing more."""
-        self._watchers.remove(watcher)
+        if watcher in self._watchers:
+            self._watchers.remove(watcher)
 
     # --- folding ---
 

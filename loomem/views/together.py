@@ -56,11 +56,8 @@ async def views_of(
 
     projection = Projection(feed, buckets, caller, views=others, patience_s=patience_s, warm=warm)
     [(vectors, graph)] = made
-    threads = Threads()
-    projection.records.watch(threads)
-    dates = Dates()
-    projection.records.watch(dates)
-    async with vectors, projection, Words(projection, warm) as words:
+    threads, dates = Threads(), Dates()
+    async with vectors, projection, Words(projection, warm, before=(threads, dates)) as words:
         yield Views(
             projection=projection,
             words=words,

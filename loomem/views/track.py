@@ -48,6 +48,7 @@ class Track:
         """The caller's newest acknowledged write here."""
         self._views = views
         self._warm = warm
+        self._name = stretch.name
         self._telling = 0
         self._told: set[str] | None = None
         """While the feed starts over: the keys it has told again."""
@@ -73,7 +74,7 @@ class Track:
         self._told = set()
         self._views.start_over(self.stretch)
         if self._warm is not None:
-            self._warm.start_over(self.stretch)
+            self._warm.start_over(self._name)
 
     def warm_up(self, changes: Iterable[Entry | Marker]) -> None:
         """Take some of what was told to an earlier process."""
@@ -126,7 +127,7 @@ class Track:
         self._views.apply(self.stretch.sight, event)
         self.cursor = event.revision
         if self._warm is not None:
-            self._warm.note(self.stretch, event)
+            self._warm.note(self._name, event)
 
     def _finish(self) -> None:
         if self._told is not None:

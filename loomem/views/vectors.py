@@ -2,7 +2,8 @@
 
 Two streams of changes meet here in any order: vectors, as their buckets hold them, and rows. A vector counts for a row when
 it stands under the same space and id and was made of the row's text as it is; one that was made of another text is kept,
-since the row it belongs to may be on its way, and counts for none. Models do not mix: a question is compared with the
+since the row it belongs to may be on its way, and counts for none. A vector is looked at more closely, many at a time, before anybody
+compares anything with it: one whose length is not 1 is none. Models do not mix: a question is compared with the
 vectors of its own model and of as many dimensions as it has itself. Whoever writes vectors of another length under the
 name of a model spoils nothing but these.
 Deliberately absent: making vectors (`loomem.workers`), questions (they come as vectors), any file.
@@ -13,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import Collection, Iterator
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
 from typing import Self
 
 import msgspec
@@ -26,7 +28,7 @@ from loomem.companion import Companion
 from loomem.core.embedding import Embedded
 from loomem.core.row import Place, Row
 from loomem.core.search.fuse import Hit
-from loomem.core.vector import Stored, content_hash, decode, text_of
+from loomem.core.vector import LENGTH_ERROR, Stored, content_hash, read, text_of
 from loomem.views.matrix import Matrix
 from loomem.views.records import Records
 
@@ -34,6 +36,9 @@ log = logging.getLogger(__name__)
 
 LACKING_SHARE = 0.1
 """Of the rows, those that may be without a vector before a search says so: the newest always are for a moment."""
+
+CHECKED = 500
+"""Vectors that are looked at before others have their turn: some milliseconds."""
 
 _Space = tuple[str, Root, str]
 """Bucket, root and owner."""
@@ -62,6 +67,16 @@ class _Model:
         """By space, then by the token of the memory's id."""
 
 
+class _Fresh(msgspec.Struct, frozen=True, gc=False):
+    """A vector that nobody has looked at yet, and where it was put."""
+
+    sight: Sight
+    key: Key
+    space: int
+    model: _Model
+    slot: int
+
+
 class Vectors:
     """The vectors that one caller may see."""
 
@@ -71,6 +86,7 @@ class Vectors:
         self._models: dict[_Kind, _Model] = {}
         self._unreadable: dict[int, set[tuple[str, str]]] = {}
         """Vectors that are none, by space: tokens of the memory's id and of the model."""
+        self._fresh: deque[_Fresh] = deque()
         self._grown = asyncio.Event()
         """There may be work for the task that prepares."""
         self._companion = Companion()
@@ -100,13 +116,9 @@ class Vectors:
         model = self._models.get(kind)
         if model is None:
             model = self._models[kind] = _Model(*kind)
-        row = self._records.at(sight, key)
         slot = model.matrix.add(space, stored.hash, stored.values)
-        # The id of the row is the same text, and kept anyway.
-        ident = row.id if row is not None and row.id == key.id else key.id
-        model.slots.setdefault(space, {})[ident] = slot
-        if row is not None and content_hash(text_of(row.memory)) == stored.hash:
-            model.matrix.count(slot, row.number)
+        model.slots.setdefault(space, {})[key.id] = slot
+        self._fresh.append(_Fresh(sight, key, space, model, slot))
         self._grown.set()
 
     def keys(self, sight: Sight) -> Iterator[str]:
@@ -145,6 +157,7 @@ class Vectors:
 
     def search(self, question: Embedded, places: Collection[Place] | None, limit: int) -> list[Hit]:
         """Return the rows in some places (None: in all) whose vectors are nearest, the nearest first."""
+        self._check()
         model = self._model_of(question)
         if model is None or limit < 1:
             return []
@@ -155,6 +168,7 @@ class Vectors:
 
     def scores(self, question: Embedded, numbers: Collection[int]) -> list[Hit]:
         """Return how near these rows are, as far as they have a vector of the question's model."""
+        self._check()
         asked = self._model_of(question)
         if asked is None:
             return []
@@ -164,6 +178,7 @@ class Vectors:
 
     def lacking(self, question: Embedded) -> str | None:
         """Return what is missing for a question, in words, if many rows have no vector that it could be compared with."""
+        self._check()
         model, rows = self._model_of(question), self._records.count()
         counted = 0 if model is None else model.matrix.counted
         if rows - counted <= rows * LACKING_SHARE:
@@ -172,10 +187,12 @@ class Vectors:
 
     def has(self, row: Row, model: str) -> bool:
         """Say whether a row has a vector of a model that was made of its text."""
+        self._check()
         return any(held.name == model and held.matrix.number(slot) == row.number for held, slot in self._slots(row))
 
     def vector(self, row: Row, model: str) -> bytes | None:
         """Return a row's vector of a model, if it has one that was made of its text."""
+        self._check()
         return next(
             (
                 held.matrix.vector(slot)
@@ -188,11 +205,13 @@ class Vectors:
     @property
     def unreadable(self) -> int:
         """How many values under keys of vectors are none, and count for nothing."""
+        self._check()
         return sum(map(len, self._unreadable.values()))
 
     @property
     def status(self) -> list[Status]:
         """How the vectors of each model are, the model with most of them first."""
+        self._check()
         found = [
             Status(
                 model=model.name,
@@ -214,8 +233,45 @@ class Vectors:
         while True:
             await self._grown.wait()
             self._grown.clear()
+            while self._fresh:
+                self._look_at([self._fresh.popleft() for _ in range(min(len(self._fresh), CHECKED))])
+                await asyncio.sleep(0)
             for model in list(self._models.values()):
                 await _prepare(model.matrix)
+
+    def _check(self) -> None:
+        """Look at what nobody has looked at yet."""
+        if self._fresh:
+            fresh, self._fresh = list(self._fresh), deque()
+            self._look_at(fresh)
+
+    def _look_at(self, fresh: Sequence[_Fresh]) -> None:
+        """Let vectors count for the rows whose text they were made of, unless they are none."""
+        by_model: dict[int, list[_Fresh]] = {}
+        for one in fresh:
+            if one.model.slots[one.space].get(one.key.id) == one.slot:  # else it is gone again, or another is there
+                by_model.setdefault(id(one.model), []).append(one)
+        for some in by_model.values():
+            lengths = some[0].model.matrix.lengths([one.slot for one in some])
+            for one, length in zip(some, lengths, strict=True):
+                if abs(length - 1.0) <= LENGTH_ERROR:
+                    self._admit(one)
+                else:
+                    log.warning("event=vector_unreadable reason='its length is not 1' space=%s", one.key.prefix)
+                    self._remove(one.space, one.key)
+                    self._unreadable.setdefault(one.space, set()).add((one.key.id, one.model.token))
+
+    def _admit(self, one: _Fresh) -> None:
+        row = self._records.at(one.sight, one.key)
+        if row is None:
+            return
+        matrix = one.model.matrix
+        if content_hash(text_of(row.memory)) == matrix.hash(one.slot):
+            matrix.count(one.slot, row.number)
+        if row.id == one.key.id:
+            slots = one.model.slots[one.space]
+            del slots[row.id]  # it is the same text, and the row's is kept anyway
+            slots[row.id] = one.slot
 
     def _space(self, space: _Space) -> int:
         return self._spaces.setdefault(space, len(self._spaces))
@@ -252,7 +308,7 @@ async def _prepare(matrix: Matrix) -> None:
 def _stored(key: Key, entry: Entry) -> Stored | None:
     """Return what a key holds, if it is a vector of the model that the key names."""
     try:
-        stored = decode(entry.value)
+        stored = read(entry.value)
     except Corrupt as error:
         log.warning("event=vector_unreadable key=%s reason=%r", entry.key, error.message)
         return None

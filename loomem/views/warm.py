@@ -15,7 +15,8 @@ import functools
 import logging
 import secrets
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
@@ -28,6 +29,7 @@ from identity.errors import Unavailable
 from identity.ports import Bookmark, Clock, Entry, Marker, Reason, Witness
 from loomem.core import analyse
 from loomem.core.analyse import Language, Terms
+from loomem.views.backlog import Backlog, Changed, Learnt, Restarted, Step, steps_of
 from loomem.views.stretch import Stretch
 from loomem.views.text import Source
 
@@ -43,10 +45,10 @@ PAGE = 1_000
 """Changes that are read at a time: the whole copy of a large view would take more memory than the view."""
 AT_ONCE = 500
 """Rows of one statement."""
-BATCH = 2_000
-"""Changes that are written without waiting for that."""
-BACKLOG_LIMIT = 100_000
-"""Changes that wait to be written; with more, the disk does not keep up and the copy is given up."""
+REST = 2.0
+"""Between two pieces that are written, as many times what the first one took."""
+BUSY_S = 60.0
+"""Writing waits so long at most for a moment in which nothing is told."""
 CLOSE_S = 1.0
 """How long the last writing may take: a server has two seconds to leave."""
 GAP_LIFE_S = 30 * 86_400
@@ -88,8 +90,18 @@ WHERE excluded.revision >= bookmarks.revision
 class _Batch(msgspec.Struct):
     """What is to be written of one stretch."""
 
-    changes: dict[str, Entry | Marker]
+    changes: dict[str, Changed]
     starts_over: bool = False
+    told: int = 0
+    """Up to which revision it goes."""
+
+
+class _Piece(msgspec.Struct, frozen=True):
+    """Some of what is to be written."""
+
+    taken: bytes
+    began: float
+    """The broker was heard after this, in seconds since 1970, by everything in it."""
 
 
 class _Overtaken(Exception):
@@ -108,13 +120,21 @@ class WarmStart:
         self._given_up = False
         # One thread of its own: a call that is cancelled leaves its work running, and nothing may run beside that.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm start")
-        self._batches: dict[str, _Batch] = {}
+        self._backlog = Backlog(path.parent)
+        """What was told and is not written yet."""
+        self._piece: _Piece | None = None
+        """What was taken from it and may not be written yet."""
+        self._noted = 0
+        """How many changes were told."""
+        self._unwritten: set[str] = set()
+        """Stretches of which something is in the backlog."""
+        self._began = 0.0
+        """When the backlog began, in seconds since 1970."""
+        self._busy_at = 0.0
+        """When something was put into it last, by the monotonic clock."""
         self._epochs: dict[str, str] = {}
         self._marked: dict[str, Bookmark] = {}
-        self._learnt: dict[Source, Terms] = {}
         self._worthwhile = False
-        self._backlog = 0
-        self._full = asyncio.Event()
 
     # --- reading ---
 
@@ -141,21 +161,30 @@ class WarmStart:
 
     # --- what is told ---
 
-    def note(self, stretch: Stretch, change: Entry | Marker) -> None:
-        """Remember a change until it is written."""
-        if not self._given_up:
-            batch = self._batches.setdefault(stretch.name, _Batch({}))
-            batch.changes[change.key] = change
-            self._backlog += 1
-            if self._backlog >= BATCH:
-                self._full.set()
-            if self._backlog > BACKLOG_LIMIT:
-                self._give_up("the disk does not keep up")
+    def note(self, name: str, change: Entry | Marker) -> None:
+        """Remember a change of the stretch of a name until it is written."""
+        at = _micros(change.at)
+        if isinstance(change, Entry):
+            self._put(Changed(name, change.key, change.revision, at, None, change.value))
+        else:
+            self._put(Changed(name, change.key, change.revision, at, str(change.reason), None))
+        self._noted += 1
+        self._unwritten.add(name)
 
-    def start_over(self, stretch: Stretch) -> None:
-        """Forget everything of a stretch: it is told again."""
-        if not self._given_up:
-            self._batches[stretch.name] = _Batch({}, starts_over=True)
+    def start_over(self, name: str) -> None:
+        """Forget everything of the stretch of a name: it is told again."""
+        self._put(Restarted(name))
+
+    def _put(self, step: Step) -> None:
+        if self._given_up:
+            return
+        if not self._backlog:
+            self._began = time.time()
+        self._busy_at = time.monotonic()
+        try:
+            self._backlog.add(step)
+        except OSError as error:
+            self._give_up(str(error))
 
     # --- texts that were taken apart (`views.text.Analysed`) ---
 
@@ -171,47 +200,74 @@ class WarmStart:
 
     def learn(self, terms: Mapping[Source, Terms]) -> None:
         """Remember the terms of texts until they are written."""
-        if not self._given_up and len(self._learnt) < BACKLOG_LIMIT:
-            self._learnt.update(terms)
+        for (address, revision), each in terms.items():
+            self._put(Learnt(address, revision, each.words, each.stems, " ".join(each.languages)))
 
     # --- writing ---
 
     async def keep(self, bookmarks: Callable[[], Mapping[Stretch, Bookmark]]) -> None:
-        """Write what was told from time to time, until cancelled; then once more, if that does not take long."""
+        """Write what was told from time to time, until cancelled; then once more, as far as that does not take long.
+
+        It is written when nothing has been told or taken apart for a moment, and piece by piece: nobody waits for it.
+        """
         try:
             while not self._given_up:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._every_s):
-                        await self._full.wait()
-                self._full.clear()
-                await self.write(bookmarks())
+                await self._be_quiet()
+                await self.write(bookmarks, rest=REST)
         finally:
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_S):
-                    await self.write(bookmarks())
+                    await self.write(bookmarks)
 
-    async def write(self, bookmarks: Mapping[Stretch, Bookmark]) -> None:
-        """Write what was told; `bookmarks` says how far each stretch is now."""
-        if not self._worth_writing():
-            return
-        batches, self._batches, self._backlog = self._batches, {}, 0
+    async def _be_quiet(self) -> None:
+        """Return when it is time to write: when nothing new came for a while, though not never."""
+        await asyncio.sleep(self._every_s)
+        until = time.monotonic() + BUSY_S
+        # Nobody says when nothing happens.
+        while self._busy_at > time.monotonic() - self._every_s / 5 and time.monotonic() < until:  # noqa: ASYNC110
+            await asyncio.sleep(self._every_s / 5)
+
+    async def write(self, bookmarks: Callable[[], Mapping[Stretch, Bookmark]], *, rest: float = 0.0) -> None:
+        """Write what was told, with a `rest` between two pieces, in parts of what a piece took.
+
+        `bookmarks` says how far each stretch is now. A piece that more follow goes as far as what it tells, for a store
+        is told in the order of its revisions.
+        """
+        is_last = False
+        while not is_last and self._worth_writing():
+            try:
+                # One that was given to the thread and not heard of may be written or not; twice does no harm, and without
+                # it the next ones would leave a gap.
+                piece = self._piece = self._piece or _Piece(self._backlog.take(), self._began)
+            except OSError as error:
+                self._give_up(str(error))
+                return
+            is_last = not self._backlog
+            marks = self._marks(bookmarks()) if is_last else {}
+            if piece.taken or marks:
+                self._unwritten -= marks.keys()  # now: while it is written more may be told of them
+                began = time.monotonic()
+                await self._in_thread(functools.partial(self._write, piece, marks))
+                self._marked |= marks
+                if not is_last:
+                    await asyncio.sleep(rest * (time.monotonic() - began))
+            self._piece = None
+
+    def _marks(self, bookmarks: Mapping[Stretch, Bookmark]) -> dict[str, Bookmark]:
         marks = {stretch.name: bookmark for stretch, bookmark in bookmarks.items()}
-        marks = {name: mark for name, mark in marks.items() if name in batches or self._is_stale(name, mark)}
-        learnt, self._learnt = self._learnt, {}
-        if marks or batches or learnt:
-            await self._in_thread(lambda: self._write(batches, marks, learnt))
-            self._marked |= marks
+        return {name: mark for name, mark in marks.items() if name in self._unwritten or self._is_stale(name, mark)}
 
     async def close(self) -> None:
         """Let go of the file."""
         self._given_up = True
+        self._backlog.clear()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
         self._thread.shutdown(wait=False)
 
     def _worth_writing(self) -> bool:
         if self._given_up:
             return False
-        self._worthwhile = self._worthwhile or self._backlog >= self._least or self._path.exists()
+        self._worthwhile = self._worthwhile or self._noted >= self._least or self._path.exists()
         return self._worthwhile
 
     def _is_stale(self, name: str, mark: Bookmark) -> bool:
@@ -249,8 +305,7 @@ class WarmStart:
     def _give_up(self, reason: str) -> None:
         log.warning("event=warm_start_given_up reason=%r", reason)
         self._given_up = True
-        self._batches.clear()
-        self._learnt.clear()
+        self._backlog.clear()
 
     def _close(self) -> None:
         if self._held is not None:
@@ -316,16 +371,18 @@ class WarmStart:
             if (address, revision) in wanted
         }
 
-    def _write(
-        self, batches: Mapping[str, _Batch], marks: Mapping[str, Bookmark], learnt: Mapping[Source, Terms]
-    ) -> None:
+    def _write(self, piece: _Piece, marks: Mapping[str, Bookmark]) -> None:
+        batches, learnt = _sorted_out(piece.taken)
         connection = self._connection()
         with connection, closing(connection.cursor()) as cursor:  # all of it or nothing
             cursor.execute("BEGIN IMMEDIATE")
             for name in {*batches, *marks}:
-                self._write_sight(cursor, name, batches.get(name), marks.get(name))
-            rows = [(*source, each.words, each.stems, " ".join(each.languages)) for source, each in learnt.items()]
-            _execute(cursor, _LEARN, rows)
+                batch, mark = batches.get(name), marks.get(name)
+                if mark is None and batch is not None and batch.told:
+                    # What became of these keys since they were told is told from there on, while its markers live.
+                    mark = Bookmark(revision=batch.told, heard=piece.began, witnesses=())
+                self._write_sight(cursor, name, batch, mark)
+            _execute(cursor, _LEARN, [msgspec.structs.astuple(each) for each in learnt])
             cursor.execute("DELETE FROM entries WHERE value IS NULL AND at < ?", (self._oldest_gap(),))
 
     def _write_sight(self, cursor: sqlite3.Cursor, name: str, batch: _Batch | None, mark: Bookmark | None) -> None:
@@ -342,7 +399,7 @@ class WarmStart:
                 raise _Overtaken
         if batch is not None:
             bucket = name.partition(" ")[0]
-            _execute(cursor, _PUT, [_row(name, change) for change in batch.changes.values()])
+            _execute(cursor, _PUT, [msgspec.structs.astuple(change) for change in batch.changes.values()])
             _execute(cursor, _UNLEARN, [(f"{bucket} {key}",) for key in batch.changes])
         if mark is not None:
             cursor.execute(_MARK, (name, self._epochs[name], mark.revision, mark.heard))
@@ -363,9 +420,22 @@ def _execute(cursor: sqlite3.Cursor, statement: str, rows: Sequence[tuple[Any, .
     return found
 
 
-def _row(name: str, change: Entry | Marker) -> tuple[str, str, int, int, str | None, bytes | None]:
-    reason, value = (None, change.value) if isinstance(change, Entry) else (str(change.reason), None)
-    return (name, change.key, change.revision, _micros(change.at), reason, value)
+def _sorted_out(taken: bytes) -> tuple[dict[str, _Batch], Collection[Learnt]]:
+    """Return what is to be written: of each key the last change, and the terms of texts that stand there still."""
+    batches: dict[str, _Batch] = {}
+    learnt: dict[str, Learnt] = {}
+    for step in steps_of(taken):
+        match step:
+            case Changed(stretch=name, key=key, revision=revision):
+                batch = batches.setdefault(name, _Batch({}))
+                batch.changes[key] = step
+                batch.told = max(batch.told, revision)
+                learnt.pop(f"{name.partition(' ')[0]} {key}", None)
+            case Restarted(stretch=name):
+                batches[name] = _Batch({}, starts_over=True)
+            case Learnt(address=address):
+                learnt[address] = step
+    return batches, learnt.values()
 
 
 def _change(key: str, revision: int, at: int, reason: str | None, value: bytes | None) -> Entry | Marker:

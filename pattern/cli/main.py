@@ -18,6 +18,7 @@ from pattern.cli.memories import forget, get, recall, remember
 from pattern.cli.migrate import migrate
 from pattern.cli.node import node
 from pattern.cli.undo import deleted, restore
+from pattern.cli.vectors import vectors
 from pattern.version import VERSION
 
 FAILED, USAGE, UNREACHABLE, ABSENT = 1, 2, 3, 4
@@ -63,7 +64,7 @@ COMMANDS = (
     *(store, search, history, delete),
     *(deleted, restore, graph),
     *(export, import_, migrate),
-    *(config, doctor, node),
+    *(config, doctor, node, vectors),
 )
 for command in COMMANDS:
     commands.add_command(command)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from loomem.core.graph.settings import GraphSettings
+from loomem.core.audit.settings import AuditSettings
 from loomem.core.limits import Limits
 from loomem.core.llm import KEY_VARIABLE, URL_VARIABLE, LlmSettings
 from loomem.core.pii_settings import PiiSettings
@@ -114,6 +115,7 @@ class PatternFile(msgspec.Struct, frozen=True, kw_only=True):
     scan: ScanKeys = ScanKeys()
     server: ServerKeys = ServerKeys()
     retention: RetentionKeys = RetentionKeys()
+    audit: AuditSettings = AuditSettings()
 
 
 class Word(StrEnum):
@@ -155,6 +157,7 @@ _PROJECT: dict[Path, Word] = {
     ("scan",): Word.STRICTER,
     ("server",): Word.NONE,
     ("retention",): Word.NONE,
+    ("audit",): Word.NONE,
     ("embedding",): Word.NONE,
     ("llm",): Word.NONE,
     ("graph",): Word.NONE,

@@ -16,11 +16,13 @@ from identity.errors import NotFound, Unavailable
 from identity.ports import CaughtUp, Entry, Event, Marker, Reason, Reset
 from loomem.nats import follow as follow_module
 from loomem.nats.bucket import KvBucket
+from loomem.nats.delivery import Delivery
 from loomem.nats.follow import KvFeed, KvFollowing
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets, call
 from pattern.testing import NatsAccount, NatsServer
-from tests.contracts.nats_kit import BUCKET, Told, eventually, linked, put, remove, write_each
+from tests.contracts.nats_kit import BUCKET, Told, linked, put, remove, write_each
+from tests.waiting import eventually
 
 A = "agents.A.>"
 
@@ -196,11 +198,11 @@ class LossyFollowing(KvFollowing):
 
     lose: set[int]
 
-    def _take(self, generation: Any, msg: Any) -> str | None:
-        if msg.reply and msg.headers is not None and "Status" not in msg.headers and generation.told + 1 in self.lose:
+    def _take(self, generation: Any, delivery: Delivery) -> str | None:
+        if not delivery.is_control and generation.told + 1 in self.lose:
             self.lose.remove(generation.told + 1)
             return None
-        return super()._take(generation, msg)
+        return super()._take(generation, delivery)
 
 
 async def test_a_gap_is_healed_without_telling_anything_twice(link: Link, bucket: KvBucket) -> None:

@@ -15,7 +15,8 @@ from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.topology import KINDS, KvBuckets, call, features_of, kind_of, stream_config
 from pattern.testing import NatsAccount, NatsCluster, NatsServer
-from tests.contracts.nats_kit import BUCKET, Told, eventually, linked, put, remove
+from tests.contracts.nats_kit import BUCKET, Told, linked, put, remove
+from tests.waiting import eventually
 
 IDENTITY = f"{IDENTITY_PREFIX}p"
 

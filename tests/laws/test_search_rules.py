@@ -21,7 +21,7 @@ from loomem.core.knowledge import FactType, Knowledge, Role, Trust
 from loomem.core.plan import text_of
 from loomem.core.record import Category, Memory
 from loomem.core.row import Place, Row, row_of
-from loomem.core.search.admit import happened_within, was_valid
+from loomem.core.search.admit import happened_within, since, was_valid
 from loomem.core.search.collapse import capped, collapse, said_in
 from loomem.core.search.question import Question, RawQuestion, clean_question, is_counting
 from loomem.core.search.settings import Decay, SearchSettings, TopK, Weights
@@ -376,15 +376,30 @@ def test_a_memory_holds_from_and_until() -> None:
 
 @pytest.mark.requirement("search-time")
 def test_what_happened_within_is_by_its_event_or_else_when_it_was_written() -> None:
-    now = millis(NOW)
-    after = now - 5 * DAY_MS
-    assert happened_within(row(age_days=1), after, now)
-    assert not happened_within(row(age_days=9), after, now)
-    assert happened_within(row(age_days=9, knowledge=Knowledge(event_date="2026-04-03")), after, now)
-    assert not happened_within(row(knowledge=Knowledge(event_date="2026-03-03")), after, now)
-    assert not happened_within(row(knowledge=Knowledge(event_date="2026-05-03")), after, now)
-    for unknown in (Knowledge(contract=1), Knowledge(event_unknown=True)):
-        assert not happened_within(row(knowledge=unknown), after, now)
+    five_days = since(NOW.replace(hour=0) - timedelta(days=5), NOW)
+    assert happened_within(row(age_days=1), five_days)
+    assert not happened_within(row(age_days=9), five_days)
+    assert happened_within(row(age_days=9, knowledge=Knowledge(event_date="2026-04-03")), five_days)
+    assert not happened_within(row(knowledge=Knowledge(event_date="2026-03-03")), five_days)
+    assert not happened_within(row(knowledge=Knowledge(event_date="2026-05-03")), five_days)
+    assert happened_within(row(knowledge=Knowledge(event_date="soon")), five_days)
+    for unknown in (Knowledge(contract=1), Knowledge(event_unknown=True), Knowledge(contract=1, event_date="soon")):
+        assert not happened_within(row(knowledge=unknown), five_days)
+
+
+@pytest.mark.requirement("dates-days")
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago", "Asia/Kolkata", "America/New_York"])
+def test_an_event_is_on_its_day_in_every_zone(zone: str) -> None:
+    here = ZoneInfo(zone)
+    now = datetime(2026, 3, 8, 23, 30, tzinfo=here)  # clocks change on that day in New York
+
+    def within(day: str, words: str) -> bool:
+        question = clean_question(RawQuestion(query="q", time_filter=words), None, SETTINGS, now=now, zone=here)
+        assert question.since is not None
+        return happened_within(row(knowledge=Knowledge(contract=1, event_date=day)), since(question.since, now))
+
+    for words, first in (("today", 8), ("yesterday", 7), ("3 days ago", 5), ("w zeszłą środę", 4), ("2026-03-02", 2)):
+        assert [day for day in range(1, 10) if within(f"2026-03-{day:02}", words)] == list(range(first, 9)), words
 
 
 # --- which rows are one -----------------------------------------------------------------------------------------------

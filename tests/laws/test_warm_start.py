@@ -198,7 +198,7 @@ async def test_texts_are_taken_apart_once(tmp_path: Path) -> None:
         ("b agents.a.m.2", 4): Terms("", "", ()),
     }
     first.learn(terms)
-    await first.write({})
+    await first.write(dict)
     await first.close()
     second = WarmStart(path, broker.clock, least=0)
     asked = [*terms, ("b agents.a.m.1", 5)]
@@ -215,7 +215,7 @@ async def test_the_terms_of_what_is_erased_leave_the_copy_too(tmp_path: Path) ->
     source = (f"{team.bucket} {team.key(Kind.MEMORY, 'one')}", 1)
     warm = WarmStart(path, broker.clock, least=0)
     warm.learn({source: Terms("secretword", "secretword", ())})
-    await warm.write({})
+    await warm.write(dict)
     await warm.close()
     assert b"secretword" in path.read_bytes()
     await write(broker, [Step(Scope.TEAM, "one", None)])

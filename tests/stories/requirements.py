@@ -52,6 +52,25 @@ segment-bounded: Hostile texts of two megabytes are taken apart in bounded time.
 """,
 )
 
+EXTRACT: Final = _read(
+    "conversations to facts: which candidates are facts, and what is found without a model",
+    """
+ingest-20: A topic of the settings replaces a built-in type: its facts are of type fact and keep its key.
+ingest-20.key: A key that is no built-in type is kept as the topic of a fact.
+ingest-20.confidence: A fact with confidence 0.49 is dropped, and of 25 facts the 20 most certain are kept, in their order.
+extract-weights: A preference weighs at least 2, any other fact its confidence; facts, preferences and experiences are expected to stay true.
+extract-attribution: A fact is attributed to user or assistant only where the conversation marks roles.
+extract-offline: On labelled utterances in English, Polish and German, half of them not used in making the rules, nine of ten facts found are right and six of ten are found, without a model.
+extract-language: Facts keep the language and spelling of the speaker: French, Chinese, Polish, German, mixed.
+extract-leaves: Greetings, small talk, questions, doubts, tasks, code, quotations, systems, tools and an assistant's options are no facts.
+extract-self-contained: A fact is a sentence as it was said, after the speaker's name where there is one, with the sentence before when it leans on that.
+extract-dates: The day of an event is read from the day of the conversation or the time of the line; without either it stays unknown, and its words are kept.
+extract-topics: Without a model, a topic is found by its name.
+extract-places: A fact says which bytes of the source it was read in, and reading again gives the same.
+extract-bounded: Facts are read from hostile texts in bounded time.
+""",
+)
+
 CREATE: Final = _read(
     "acceptance checks 1-11: create",
     """
@@ -467,12 +486,15 @@ search-time: time_filter takes a date or words in English, Polish and German, an
 search-dates: Rows of a date that the question names come before their equals, a date alone finds them, and a date is the same day in every zone.
 search-zones: Words for dates are read in the zone of the settings, whatever the machine's is, and across a change of clocks.
 search-arms: A question is answered by words and by meaning together, and by either alone.
+vectors-prune: The vectors of models that are not used any more are counted in memory_status and by a command, which removes them, and nothing else, when it is told --yes.
+search-arms-held: Where no memory holds much of a question's words, the words count less, so what they find by chance hides nothing that the meaning finds.
+search-arms-alone: A command measures each arm alone beside the whole, on any set, and how far the whole is below the better one.
 search-overfetch: When what matches best may not be shown, or says the same, more is fetched until enough rows are there.
 search-dry: A search changes no record, no date and no rank.
 search-recall: recall-context with query ranks what passes its filters, page by page, each record once.
 search-gone: What was forgotten, deleted, expired or superseded is gone from search in every process within a second, and in one that starts afterwards.
 search-languages: In Polish, German, Chinese, Japanese, Korean, Thai, Arabic, Russian, English, code and numbers a question with a word of the memory finds it among the first three, nine times of ten.
-search-meaning: A question in other words finds the memory by its meaning, in nine languages.
+search-meaning: A question that shares no word with the memory finds it by its meaning among the first three: of twenty in each of nine languages at least sixteen, nine of ten altogether.
 search-any-text: Every text is a valid question, of whatever characters, and finds the word that stands in it by itself.
 search-cli: pattern-memory search shows what is found in the words of the tool, or as JSON, also in the first second of a process.
 search-families: What the remember family wrote memory_search finds, and the reverse; each row says where it lives.
@@ -487,6 +509,10 @@ dates-cases: Of at least two hundred texts and sentences in English, Polish and 
 dates-unknown: Without a day on which it was said, what is told beside that day is unknown.
 dates-zones: What was said is seen from the local day where it was said, in any zone, near midnight and across changes of clocks.
 dates-grain: How exactly a date was said is told with it: by the day, week, weekend, month, quarter or year.
+dates-days: An event is on its day in every zone: a filter by date keeps those from the day it names until today.
+dates-16: What was taken from a conversation on an unknown day has no event date: time_filter does not return it, a search without does, with the day it was recorded; a memory of another kind is matched by when it was written.
+dates-marks: A row that was taken from a conversation names its dates event, observed and recorded, as far as they are known; another has the one date of its event or its writing.
+dates-queries: A question may speak of dates in words, in three languages, seen from today in the zone of the settings.
 dates-linear: No text takes more than linear time to be read for dates.
 """,
 )
@@ -588,6 +614,20 @@ know-update: A fact in a stream is edited where it is, and keeps what is known o
 """,
 )
 
+AUDIT: Final = _read(
+    "deliver: audit and purge",
+    """
+audit-once: Every acknowledged change of a memory stands in the record exactly once, under concurrent writers, killed recorders and a broker that is killed and restarted.
+audit-killed: A recorder killed at any point records nothing twice and leaves nothing out.
+audit-overwritten: A change that was overwritten before anybody recorded it is recorded all the same, with who made it and when.
+audit-raw: A raw client that says nothing of what it does is on record, by the key it wrote; content never is.
+audit-retention: The record keeps entries for audit.retention_days and within audit.max_mb, the oldest go first, and no entry can be deleted or purged.
+audit-full: What the record cannot take waits in its bucket, is counted, shown as an error of the worker, and recorded when there is room.
+audit-told-once: What an agent tells of itself stands in the record once however often it is sent.
+audit-permissions: An agent's credentials read nothing of the record, and add to it under that agent's name only.
+""",
+)
+
 LLM: Final = _read(
     "the language model: no call that nobody switched on, one budget, nothing stored that it was not asked for",
     """
@@ -634,6 +674,7 @@ know-29.graph: memory_graph shows nothing of a stream that was not named, nor of
 )
 
 PARTS: Final = (
+    AUDIT,
     LLM,
     KNOWLEDGE,
     GRAPH,
@@ -645,6 +686,7 @@ PARTS: Final = (
     DATES,
     PROFILES,
     SEGMENT,
+    EXTRACT,
     CREATE,
     RECALL,
     LIFECYCLE,

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+import msgspec
+
 from loomem.core.record import Memory
 from loomem.core.row import Row
-from loomem.core.times import stored_millis
+from loomem.core.times import millis, stored_millis
 
-_NOON_MS = 43_200_000
-"""An event is known by its day, in whatever zone: its noon there tells on which side of a midnight elsewhere it is."""
+
+class Since(msgspec.Struct, frozen=True):
+    """From the first moment of a day in the reader's zone until now."""
+
+    moment: int
+    """Milliseconds since 1970."""
+    day: str
+    today: str
+    """Days in that zone: an event is known by its day, which is the same day everywhere."""
+
+
+def since(start: datetime, now: datetime) -> Since:
+    """Return the time from the beginning of a day, an aware moment in the reader's zone, until now."""
+    return Since(millis(start), start.date().isoformat(), now.astimezone(start.tzinfo).date().isoformat())
 
 
 def was_valid(memory: Memory, until: int | None, at: int) -> bool:
@@ -17,15 +33,15 @@ def was_valid(memory: Memory, until: int | None, at: int) -> bool:
     return (since is None or since <= at) and (until is None or at < until)
 
 
-def happened_within(row: Row, after: int, now_ms: int) -> bool:
-    """Say whether what a row tells happened between two moments.
+def happened_within(row: Row, time: Since) -> bool:
+    """Say whether what a row tells happened in a time.
 
-    When that is not known it is when the row was written, save for rows whose date somebody looked for and did not find.
+    When that is not known it is when the row was written, save for rows whose date somebody looked for and did not find:
+    what was taken from a conversation (those have a contract) happened when it says so, or nobody knows when.
     """
     known = row.memory.knowledge
-    event = None if known is None else stored_millis(known.event_date)
-    if event is not None:
-        return after <= event + _NOON_MS and event - _NOON_MS <= now_ms
+    if known is not None and known.event_date and stored_millis(known.event_date) is not None:
+        return time.day <= known.event_date[:10] <= time.today
     if known is not None and (known.contract is not None or known.event_unknown):
         return False
-    return row.updated >= after
+    return row.updated >= time.moment

@@ -17,7 +17,6 @@ from loomem.core.recall import clean_query_text, clean_scopes
 from loomem.core.search.settings import SearchSettings, TopK
 from loomem.core.search.when import UNDERSTOOD, resolve
 from loomem.core.streams import Stream
-from loomem.core.times import millis
 
 LATEST_S = 253_402_300_799
 """The last second of the year 9999."""
@@ -48,8 +47,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     scopes: tuple[Scope, ...] = tuple(Scope)
     stream: Stream | None = None
     """The one space to look in; None = everywhere in the scopes."""
-    after: int | None = None
-    """What happened before is left out, and what is yet to happen."""
+    since: datetime | None = None
+    """What happened before this midnight in the reader's zone is left out, and what is yet to happen."""
     valid_at: int | None = None
     include_superseded: bool = False
     tokens: int | None = None
@@ -73,7 +72,7 @@ def clean_question(
         counting=counting,
         scopes=clean_scopes(raw.scopes),
         stream=stream,
-        after=None if raw.time_filter is None else _after(raw.time_filter, now, zone),
+        since=None if raw.time_filter is None else _since(raw.time_filter, now, zone),
         valid_at=None
         if raw.valid_at is None
         else 1_000 * check.clean_integer("valid_at", raw.valid_at, low=-LATEST_S, high=LATEST_S),
@@ -95,12 +94,12 @@ def _rows(asked: object, limits: TopK, *, counting: bool) -> int:
     return int(max(1, min(asked, most)))
 
 
-def _after(asked: object, now: datetime, zone: tzinfo) -> int:
+def _since(asked: object, now: datetime, zone: tzinfo) -> datetime:
     moment = resolve(asked, now.astimezone(zone)) if isinstance(asked, str) else None
     if moment is None:
         shown = repr(asked[:40]) if isinstance(asked, str) else check.kind_of(asked)
         raise InvalidInput(f"time_filter must be {UNDERSTOOD}, not {shown}", field="time_filter")
-    return millis(moment.start)
+    return moment.start
 
 
 # --- questions that count or list -------------------------------------------------------------------------------------

@@ -45,8 +45,7 @@ def told(found: Found) -> str:
 
 
 def _words(row: FoundRow, *, evidence: bool) -> Iterator[str]:
-    dates = (("event", row.event), ("observed", row.observed), ("recorded", row.recorded))
-    yield from (f"[{name}:{date}]" for name, date in dates if date is not None)
+    yield from _dates(row)
     yield f"[trust:{row.trust} ×{row.weight:.2f}]"
     yield row.content
     if row.supersedes:
@@ -57,6 +56,17 @@ def _words(row: FoundRow, *, evidence: bool) -> Iterator[str]:
         yield f"[{known}]"
     yield f"(score: {row.score:.2f})"
     yield f"(id: {row.id})"
+
+
+def _dates(row: FoundRow) -> Iterator[str]:
+    """What was taken from a conversation says which date is which; of all else the date is of the event, or of its writing."""
+    if row.contract is not None:
+        dates = (("event", row.event), ("observed", row.observed), ("recorded", row.recorded))
+        yield from (f"[{name}:{date}]" for name, date in dates if date is not None)
+        return
+    yield f"[{row.event or row.recorded}]"
+    if row.observed is not None:
+        yield f"[observed:{row.observed}]"
 
 
 def _evidence(row: FoundRow) -> Iterator[str]:
