@@ -1,17 +1,17 @@
-"""How well entities are recognised offline, on a labelled set of our own: precision and recall, by language and kind."""
+"""How well entities are recognised offline: precision and recall on labelled sentences, by language and half."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import msgspec
 
+from bench.report import ROOT, Effort, Row
 from loomem.core.graph.kinds import EntityType
 from loomem.core.graph.names import key_of
 from loomem.core.graph.recognise import entities_in, recognise
 
-FILE = Path(__file__).with_name("entities.txt")
+SETS = ROOT / "bench" / "knowledge_sets"
+HALVES = ("development", "held_out")
+PRECISION_AIM, RECALL_AIM = 0.9, 0.6
 _KINDS = {
     "P": EntityType.PERSON,
     "O": EntityType.ORGANIZATION,
@@ -56,9 +56,9 @@ class Score(msgspec.Struct):
         self.missed += other.missed
 
 
-def sentences() -> list[Sentence]:
-    """Return the labelled sentences."""
-    lines = FILE.read_text(encoding="utf-8").splitlines()
+def sentences(half: str) -> list[Sentence]:
+    """Return the labelled sentences of a half. Raises: OSError."""
+    lines = (SETS / f"entities.{half}.txt").read_text(encoding="utf-8").splitlines()
     return [_sentence(line) for line in lines if line.strip() and not line.startswith("#")]
 
 
@@ -79,11 +79,11 @@ def judged(sentence: Sentence) -> tuple[Score, list[str]]:
     return score, faults
 
 
-def scores() -> tuple[dict[str, Score], list[str]]:
-    """Return the scores of all sentences and of each language, and the faults by sentence."""
+def scores(half: str) -> tuple[dict[str, Score], list[str]]:
+    """Return the scores of a half, of all of it and of each language, and the faults by sentence."""
     by: dict[str, Score] = {"all": Score()}
     faults: list[str] = []
-    for sentence in sentences():
+    for sentence in sentences(half):
         score, wrong = judged(sentence)
         by["all"].add(score)
         by.setdefault(sentence.language, Score()).add(score)
@@ -91,14 +91,25 @@ def scores() -> tuple[dict[str, Score], list[str]]:
     return by, faults
 
 
-def lines() -> Iterator[str]:
-    """Yield the report."""
-    by, faults = scores()
-    yield f"entities, {len(sentences())} sentences"
-    for language, score in by.items():
-        total = score.right + score.missed
-        yield f"  {language:4} precision {score.precision:.3f}  recall {score.recall:.3f}  ({score.right} of {total} found, {score.wrong} wrong)"
-    yield from (f"    {fault}" for fault in faults)
+async def entities(effort: Effort) -> list[Row]:
+    """Measure both halves."""
+    del effort  # there is little to do
+    return [
+        row for half in HALVES for language, score in scores(half)[0].items() for row in _rows(half, language, score)
+    ]
+
+
+def _rows(half: str, language: str, score: Score) -> list[Row]:
+    where = f"entities, {half.replace('_', ' ')}, {language}"
+    overall = language == "all"
+    figures = (
+        (f"{where}: precision of {score.right + score.wrong}", score.precision, PRECISION_AIM),
+        (f"{where}: recall of {score.right + score.missed}", score.recall, RECALL_AIM),
+    )
+    return [
+        Row(benchmark="knowledge", what=what, value=value, unit="", must=aim if overall else None, higher=True)
+        for what, value, aim in figures
+    ]
 
 
 def _sentence(line: str) -> Sentence:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeGuard
 import msgspec
 from msgspec import Meta
 
-from loomem.core.graph.settings import GraphSettings
 from loomem.core.audit.settings import AuditSettings
+from loomem.core.graph.settings import GraphSettings
 from loomem.core.limits import Limits
 from loomem.core.llm import KEY_VARIABLE, URL_VARIABLE, LlmSettings
 from loomem.core.pii_settings import PiiSettings
