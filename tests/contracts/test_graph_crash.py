@@ -20,7 +20,8 @@ from loomem.nats.topology import KvBuckets
 from pattern.testing.accounts import NatsAccount
 from tests.contracts.embed_kit import BUCKET, forget, keep
 from tests.contracts.graph_kit import look, reading
-from tests.contracts.workers_kit import eventually, linked
+from tests.contracts.workers_kit import linked
+from tests.waiting import eventually
 
 ROUND_MEMORIES = 60
 NAMES = ("Anna Nowak", "Ben Carter", "Priya Raman", "Katrin Vogel", "nobody in particular")

@@ -18,7 +18,8 @@ from loomem.workers.services import Services
 from pattern.testing.accounts import NatsAccount
 from tests.contracts.embed_kit import BUCKET, forget, keep, key_of
 from tests.contracts.graph_kit import look, reading
-from tests.contracts.workers_kit import eventually, linked, writes
+from tests.contracts.workers_kit import linked, writes
+from tests.waiting import eventually
 
 FIRST = "Anna Nowak works at Acme Corp."
 SECOND = "Ben Carter lives in Berlin."

@@ -15,10 +15,11 @@ from loomem.core.limits import Limits
 from loomem.workers.services import open_services
 from pattern.testing import NatsAccount
 from pattern.testing.agents import Agent, Agents
-from tests.contracts.workers_kit import SystemClock, eventually, linked
+from tests.contracts.workers_kit import SystemClock, linked
 from tests.doubles import ManualClock
 from tests.stories.shell import Shell
 from tests.stories.told import told
+from tests.waiting import eventually
 
 
 async def stored(agent: Agent, content: str, **arguments: Any) -> str:
