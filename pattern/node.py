@@ -59,6 +59,7 @@ def run(settings: Settings) -> int:
     @asynccontextmanager
     async def services(link: Link) -> AsyncGenerator[StatusSource, None]:
         from loomem.node.embedding import answering
+        from loomem.node.judging import judging
         from loomem.workers.services import open_services
         from pattern.dictionary import dictionary
 
@@ -74,7 +75,11 @@ def run(settings: Settings) -> int:
             names=dictionary(settings.graph) if settings.graph.recognise else None,
             shared=settings.nats.url is not None,
         )
-        async with opened as background, answering(link, node_id, background.host):
+        async with (
+            opened as background,
+            answering(link, node_id, background.host),
+            judging(link, node_id, background.models),
+        ):
             yield background
 
     return asyncio.run(run_node(spec, services, source=source_of(settings)))

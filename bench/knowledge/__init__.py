@@ -1,19 +1,21 @@
-"""How well facts, names and relations are found in what people say, without a model: sentences labelled by hand, in three languages.
+"""What is read out of text by rules, without a model, measured on labelled sets of ours: `python -m bench knowledge`.
 
-    facts     facts in utterances
-    entities  whom and what a sentence names
+    facts     how well facts are found in what people say
+    pairs     what a fact is found to mean for an older one
+    entities  how well whom and what a sentence names is found
 
-The labelled sentences stand in `bench/knowledge_sets`, in two halves: rules are made with the one in view, and measured on the other.
-`python -m bench knowledge` measures all of it.
+The labelled sentences stand in `bench/knowledge_sets` and `tests/data/pairs_*.txt`, in two halves each: rules are made with the one
+in view, and measured on the other.
 """
 
-from bench.knowledge import entities, facts
+from bench.knowledge.entities import entities
+from bench.knowledge.facts import knowledge as facts
+from bench.knowledge.pairs import contradictions
 from bench.report import Effort, Row
+
+__all__ = ["knowledge"]
 
 
 async def knowledge(effort: Effort) -> list[Row]:
     """Measure every part, one after another."""
-    return [row for part in (facts.knowledge, entities.entities) for row in await part(effort)]
-
-
-__all__ = ["knowledge"]
+    return [row for part in (facts, contradictions, entities) for row in await part(effort)]
