@@ -8,8 +8,8 @@ The labelled sentences stand in `bench/knowledge_sets` and `tests/data/pairs_*.t
 in view, and measured on the other.
 """
 
-from bench.knowledge.entities import entities
-from bench.knowledge.facts import knowledge as facts
+from bench.knowledge.entities import entities as entities_found
+from bench.knowledge.facts import knowledge as facts_found
 from bench.knowledge.pairs import contradictions
 from bench.report import Effort, Row
 
@@ -18,4 +18,4 @@ __all__ = ["knowledge"]
 
 async def knowledge(effort: Effort) -> list[Row]:
     """Measure every part, one after another."""
-    return [row for part in (facts, contradictions, entities) for row in await part(effort)]
+    return [row for part in (facts_found, contradictions, entities_found) for row in await part(effort)]
