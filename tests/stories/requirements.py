@@ -628,6 +628,8 @@ audit-once: Every acknowledged change of a memory stands in the record exactly o
 audit-killed: A recorder killed at any point records nothing twice and leaves nothing out.
 audit-overwritten: A change that was overwritten before anybody recorded it is recorded all the same, with who made it and when.
 audit-raw: A raw client that says nothing of what it does is on record, by the key it wrote; content never is.
+audit-unsaid: A change of which its writer said nothing is on record as what its key tells: stored, changed, expired, evicted, forgotten or moved.
+audit-follow: pattern-memory audit --follow shows what is on record and what is recorded from then on, until it is interrupted, which is no failure.
 audit-retention: The record keeps entries for audit.retention_days and within audit.max_mb, the oldest go first, and no entry can be deleted or purged.
 audit-full: What the record cannot take waits in its bucket, is counted, shown as an error of the worker, and recorded when there is room.
 audit-told-once: What an agent tells of itself stands in the record once however often it is sent.
