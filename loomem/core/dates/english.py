@@ -106,26 +106,27 @@ ENGLISH = Language(
     lead=r"(?:\d{1,2}:\d\d ?(?:[ap]m)?,? )?(?:on|in|at|during|from|since|for|of) (?:the )?|the ",
     counted=_ABOUT,
     near=r"around|circa|ca\.?|approximately|roughly|sometime (?:in|around|during)|maybe|perhaps|probably|possibly",
-    within=r"(?:early|mid|late)(?: in)?|(?:the )?(?:beginning|start|end|middle|first half|O2 half|P|rest) of(?: the)?",
-    ahead=r"will|shall|won't|going to|gonna|by|until|till|due|deadline|plan\w*|schedul\w*|postponed to|moved to|let's|must",
-    doubtful="may march mar april apr june august jan feb jun jul aug sep sept oct nov dec mon tue tues wed weds thu thur thurs fri"
-    " sat sun",
+    within=r"(?:early|mid|late)(?: in)?|(?:the )?(?:beginning|start|end|middle|O[12] half|rest) of(?: the)?",
+    ahead=r"L1|will|shall|won't|going to|gonna|by|until|till|due|deadline|plan\w*|schedul\w*|postponed to|moved to|let's|must",
+    names="april june august",
+    doubtful="may march mar jan feb jun jul aug sep sept oct nov dec mon tue tues wed weds thu thur thurs fri sat sun",
+    sure="on|of|by|since|until|till|before|after|from",
     rules=(
         # 15 March 2026, Friday, 15 March
         Rule(
             "M",
             m.on_day,
-            r"(?:{weekday}\.?(?:,? | \())?(?:the )?{day}(?P<sure>st|nd|rd|th)?[ -]{month}(?:(?:,? |-){year})?",
+            r"(?:(?:L-?\d )?{weekday}\.?(?:,? | \())?(?:the )?{day}(?P<sure>st|nd|rd|th)?[ -]{month}(?:(?:,? |-){year})?",
         ),
         Rule(
             "M",
             m.on_day,
-            r"(?:{weekday}\.?(?:,? | \())?(?:the )?{day}(?:st|nd|rd|th)? (?P<sure>of) {month}(?:,? {year})?",
+            r"(?:(?:L-?\d )?{weekday}\.?(?:,? | \())?(?:the )?{day}(?:st|nd|rd|th)? (?P<sure>of) {month}(?:,? {year})?",
         ),
         Rule(
             "M",
             m.on_day,
-            r"(?:{weekday}\.?(?:,? | \())?{month}[ -](?:the )?{day}(?P<sure>st|nd|rd|th)?(?:(?:,? |-){year})?",
+            r"(?:(?:L-?\d )?{weekday}\.?(?:,? | \())?{month}[ -](?:the )?{day}(?P<sure>st|nd|rd|th)?(?:(?:,? |-){year})?",
         ),
         Rule(
             "M",
@@ -137,10 +138,27 @@ ENGLISH = Language(
             m.from_day_to_day,
             r"(?:from )?{month} {day}(?:st|nd|rd|th)? ?(?:-|to|until|till|through) ?{day2}(?:st|nd|rd|th)?(?:,? {year})?",
         ),
+        Rule(
+            "M",
+            m.from_day_to_day,
+            r"between (?:the )?{day}(?:st|nd|rd|th)? and (?:the )?{day2}(?:st|nd|rd|th)? (?:of )?{month}(?:,? {year})?",
+        ),
+        Rule(
+            "M",
+            m.from_date_to_date,
+            r"(?:from )?{month} {day}(?:st|nd|rd|th)? ?(?:-|to|until|till|through) ?{month2} {day2}(?:st|nd|rd|th)?(?:,? {year})?",
+        ),
+        Rule(
+            "M",
+            m.from_date_to_date,
+            r"(?:from )?{day}(?:st|nd|rd|th)? {month} ?(?:-|to|until|till|through) ?{day2}(?:st|nd|rd|th)? {month2}(?:,? {year})?",
+        ),
         # March 2026, in March, last March
-        Rule("M", m.in_month, r"{month},? {year}"),
+        Rule("M", m.in_month, r"(?:(?:in|during) )?{month},? {year}"),
         Rule("M", m.in_month, r"(?P<sure>in|during|since|until|till|throughout) {month}(?! (?:the )?\d)"),
         Rule("M", m.in_month, r"{in_year},? in {month}"),
+        Rule("T", m.month_years_ago, r"{count} U4[sp] T,? in {month}"),
+        Rule("T", m.month_years_ago, r"in {month},? {count} U4[sp] T"),
         Rule("M", m.in_month, r"(?!M5|mar\b){month}{alone}"),
         Rule("M", m.month_beside, r"(?P<sure>{which}) {month}(?! (?:the )?\d)"),
         # last Friday, Friday last week

@@ -64,8 +64,12 @@ class Language(msgspec.Struct, frozen=True):
     """What says that only a part of the month or year behind it is meant: early."""
     ahead: str = ""
     """What earlier in the sentence says that a date without a year is yet to come: will, by, due."""
+    names: str = ""
+    """Months that are names of people, too: alone they say nothing."""
     doubtful: str = ""
-    """Months and weekdays that are other words or names, too."""
+    """Months and weekdays that are other words, too: they want a capital, a year or another sign that they are dates."""
+    sure: str = ""
+    """Words before a date that are such a sign."""
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -90,7 +94,9 @@ class Ready(msgspec.Struct, frozen=True):
     near: str
     part: str
     ahead: str
+    names: frozenset[str]
     doubtful: frozenset[str]
+    sure: str
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -150,6 +156,7 @@ _PARTS = {
     "day": rf"(?P<day>{_DAY})",
     "day2": rf"(?P<day2>{_DAY})",
     "month": r"M(?P<month>\d+)(?:\.(?=,? ?\d))?",
+    "month2": r"M(?P<month2>\d+)",
     "weekday": r"W(?P<weekday>\d)",
     "count": r"(?P<count>\d{1,4}|C[2-9]0[ -]C\d|C\d+)",
     "unit": r"U(?P<unit>[0-46])[sp]",
@@ -203,7 +210,9 @@ def ready(language: Language) -> Ready:
         ending(language.near),
         ending(language.within),
         rf"(?<!\w)(?:{language.ahead})(?!\w)" if language.ahead else "",
+        frozenset(_spellings(language.names)),
         frozenset(_spellings(language.doubtful)),
+        rf"(?<!\w)(?:{language.sure}) (?:the )?$" if language.sure else "",
     )
 
 
