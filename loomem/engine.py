@@ -7,7 +7,7 @@ Deliberately absent: who the caller is (given once, never an argument), how a br
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import tzinfo
 
 from identity.agent import Caller
@@ -72,6 +72,7 @@ class Engine(FactEngine):
         facts: FactSettings | None = None,
         search: Search | None = None,
         judging: Judging | None = None,
+        llm: Callable[[], Awaitable[str]] | None = None,
         record: Record | None = None,
     ) -> None:
         """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`.
@@ -89,6 +90,7 @@ class Engine(FactEngine):
             facts or FactSettings(),
             search,
             judging,
+            llm,
         )
 
     # --- remembering ---

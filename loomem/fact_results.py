@@ -122,6 +122,8 @@ class MemoryStatus(Result, frozen=True, kw_only=True):
     embeddings: str
     associator: str = "disabled"
     undecodable: int
+    llm: str | None = None
+    """What a language model is asked for, and what of today's budget is taken."""
 
 
 Numbers = dict[str, int | float | str | bool | None]

@@ -5,6 +5,8 @@ As all of `loomem.engine`, of which every engine inherits this: raw arguments in
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 
 from loomem.core import limits as check
@@ -37,12 +39,18 @@ class FactEngine:
     """What one caller may do with facts."""
 
     def __init__(
-        self, door: Door, settings: FactSettings, search: Search | None, judging: Judging | None = None
+        self,
+        door: Door,
+        settings: FactSettings,
+        search: Search | None,
+        judging: Judging | None = None,
+        llm: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
         self._door = door
         self._facts = settings
         self._search = search
         self._judging = judging
+        self._llm = llm
 
     async def store(
         self,
@@ -138,7 +146,9 @@ class FactEngine:
     async def memory_status(self, *, stream: object = None) -> MemoryStatus:
         """Return how a stream stands, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
         found = await self._stream(stream)
-        return await overview.status(self._door, found, await self._meaning())
+        said = None if self._llm is None else await self._llm()
+        status = await overview.status(self._door, found, await self._meaning())
+        return msgspec.structs.replace(status, llm=said)
 
     async def memory_stats(self, *, stream: object = None) -> MemoryStats:
         """Return a stream in numbers, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""

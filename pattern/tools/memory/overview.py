@@ -50,6 +50,7 @@ def _standing(found: MemoryStatus) -> str:
             f"Undecodable chunks (last full scan): {found.undecodable}",
             "LLM failures (last 60m): extraction=n/a, ner=n/a, embedding=n/a, consolidation=n/a",
             "Empty extractions (last 60m): n/a",
+            *([f"Language model: {found.llm}"] if found.llm is not None else []),
         )
     )
 
