@@ -7,7 +7,7 @@ The labelled sentences stand in `bench/knowledge_sets` and `tests/data/pairs_*.t
 in view, and measured on the other.
 """
 
-from bench.knowledge.facts import knowledge as facts
+from bench.knowledge.facts import knowledge as facts_found
 from bench.knowledge.pairs import contradictions
 from bench.report import Effort, Row
 
@@ -16,4 +16,4 @@ __all__ = ["knowledge"]
 
 async def knowledge(effort: Effort) -> list[Row]:
     """Measure every part, one after another."""
-    return [row for part in (facts, contradictions) for row in await part(effort)]
+    return [row for part in (facts_found, contradictions) for row in await part(effort)]

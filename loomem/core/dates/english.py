@@ -103,6 +103,11 @@ ENGLISH = Language(
         "S": {"": "spring summer autumn fall winter"},
     },
     year="{yyyy}|(?:of |in )?{in_year}",
+    parts={
+        "on": r"(?:(?:L-?\d )?{weekday}\.?(?:,? | \())?",
+        "th": "(?:st|nd|rd|th)?",
+        "to": "(?:-|to|until|till|through)",
+    },
     lead=r"(?:\d{1,2}:\d\d ?(?:[ap]m)?,? )?(?:on|in|at|during|from|since|for|of) (?:the )?|the ",
     counted=_ABOUT,
     near=r"around|circa|ca\.?|approximately|roughly|sometime (?:in|around|during)|maybe|perhaps|probably|possibly",
@@ -116,42 +121,42 @@ ENGLISH = Language(
         Rule(
             "M",
             m.on_day,
-            r"(?:(?:L-?\d )?{weekday}\.?(?:,? | \())?(?:the )?{day}(?P<sure>st|nd|rd|th)?[ -]{month}(?:(?:,? |-){year})?",
+            r"{on}(?:the )?{day}(?P<sure>st|nd|rd|th)?[ -]{month}(?:(?:,? |-){year})?",
         ),
         Rule(
             "M",
             m.on_day,
-            r"(?:(?:L-?\d )?{weekday}\.?(?:,? | \())?(?:the )?{day}(?:st|nd|rd|th)? (?P<sure>of) {month}(?:,? {year})?",
+            r"{on}(?:the )?{day}{th} (?P<sure>of) {month}(?:,? {year})?",
         ),
         Rule(
             "M",
             m.on_day,
-            r"(?:(?:L-?\d )?{weekday}\.?(?:,? | \())?{month}[ -](?:the )?{day}(?P<sure>st|nd|rd|th)?(?:(?:,? |-){year})?",
+            r"{on}{month}[ -](?:the )?{day}(?P<sure>st|nd|rd|th)?(?:(?:,? |-){year})?",
         ),
         Rule(
             "M",
             m.from_day_to_day,
-            r"(?:from )?(?:the )?{day}(?:st|nd|rd|th)? ?(?:-|to|until|till|through) ?(?:the )?{day2}(?:st|nd|rd|th)? (?:of )?{month}(?:,? {year})?",
+            r"(?:from )?(?:the )?{day}{th} ?{to} ?(?:the )?{day2}{th} (?:of )?{month}(?:,? {year})?",
         ),
         Rule(
             "M",
             m.from_day_to_day,
-            r"(?:from )?{month} {day}(?:st|nd|rd|th)? ?(?:-|to|until|till|through) ?{day2}(?:st|nd|rd|th)?(?:,? {year})?",
+            r"(?:from )?{month} {day}{th} ?{to} ?{day2}{th}(?:,? {year})?",
         ),
         Rule(
             "M",
             m.from_day_to_day,
-            r"between (?:the )?{day}(?:st|nd|rd|th)? and (?:the )?{day2}(?:st|nd|rd|th)? (?:of )?{month}(?:,? {year})?",
+            r"between (?:the )?{day}{th} and (?:the )?{day2}{th} (?:of )?{month}(?:,? {year})?",
         ),
         Rule(
             "M",
             m.from_date_to_date,
-            r"(?:from )?{month} {day}(?:st|nd|rd|th)? ?(?:-|to|until|till|through) ?{month2} {day2}(?:st|nd|rd|th)?(?:,? {year})?",
+            r"(?:from )?{month} {day}{th} ?{to} ?{month2} {day2}{th}(?:,? {year})?",
         ),
         Rule(
             "M",
             m.from_date_to_date,
-            r"(?:from )?{day}(?:st|nd|rd|th)? {month} ?(?:-|to|until|till|through) ?{day2}(?:st|nd|rd|th)? {month2}(?:,? {year})?",
+            r"(?:from )?{day}{th} {month} ?{to} ?{day2}{th} {month2}(?:,? {year})?",
         ),
         # March 2026, in March, last March
         Rule("M", m.in_month, r"(?:(?:in|during) )?{month},? {year}"),
@@ -159,7 +164,7 @@ ENGLISH = Language(
         Rule("M", m.in_month, r"{in_year},? in {month}"),
         Rule("T", m.month_years_ago, r"{count} U4[sp] T,? in {month}"),
         Rule("T", m.month_years_ago, r"in {month},? {count} U4[sp] T"),
-        Rule("M", m.in_month, r"(?!M5|mar\b){month}{alone}"),
+        Rule("M", m.in_month, r"(?!M5){month}{alone}"),
         Rule("M", m.month_beside, r"(?P<sure>{which}) {month}(?! (?:the )?\d)"),
         # last Friday, Friday last week
         Rule("W", m.weekday_beside, r"(?P<sure>{which}) {weekday}(?: P)?"),
@@ -188,9 +193,9 @@ ENGLISH = Language(
         Rule("U", m.beside, r"{which} {period}"),
         Rule("U", m.before_last, r"(?:the )?{period} before L-1"),
         Rule("U", m.after_next, r"(?:the )?{period} after L1"),
-        Rule("U", m.day_in_month, r"(?:the )?{day}(?:st|nd|rd|th)?,? (?:of )?{which} U2s"),
+        Rule("U", m.day_in_month, r"(?:the )?{day}{th},? (?:of )?{which} U2s"),
         # the first quarter of 2026, in 2025
-        Rule("U", m.in_quarter, r"(?:the )?{quarter}(?:st|nd|rd|th)? U3s(?:,? (?:of |in )?{year})?"),
+        Rule("U", m.in_quarter, r"(?:the )?{quarter}{th} U3s(?:,? (?:of |in )?{year})?"),
         Rule("q", m.in_quarter, r"q{quarter}(?: of)? {year}"),
         Rule("2", m.in_year, r"(?:in|during|since|until) (?:the U4s )?(?P<year>20\d\d)"),
         Rule("1", m.in_year, r"(?:in|during|since|until) (?:the U4s )?(?P<year>19\d\d)"),

@@ -128,6 +128,7 @@ GERMAN = Language(
         "S": {"": "frühling frühlings frühjahr frühjahrs sommer sommers herbst herbstes winter winters"},
     },
     year="{yyyy}|{in_year}",
+    parts={"on": r"(?:(?:L-?\d )?{weekday}(?:,? | \()(?:(?:den|dem) )?)?"},
     lead=r"(?:am|an|im|in|vom|zum|seit|ab|bis|von)(?: (?:der|den|dem))? |den |der |dem |das ",
     counted=_ABOUT,
     near=r"etwa|ungefahr|circa|ca\.?|zirka|um den|vielleicht|wohl|irgendwann(?: (?:im|am|in))?",
@@ -137,7 +138,7 @@ GERMAN = Language(
     doubtful="jan feb mär mrz apr jun jul aug sep sept okt nov dez",
     rules=(
         # 15. März 2026, Freitag, den 15. März
-        Rule("M", m.on_day, r"(?:(?:L-?\d )?{weekday}(?:,? | \()(?:(?:den|dem) )?)?{day}\.? {month}(?:,? {year})?"),
+        Rule("M", m.on_day, r"{on}{day}\.? {month}(?:,? {year})?"),
         Rule(".", m.on_day, r"(?:am|vom|zum|den|dem|bis|ab|seit) (?P<day>\d{1,2})\. ?(?P<month>\d{1,2})\.(?! ?\d)"),
         Rule("M", m.from_day_to_day, r"(?:vom )?{day}\.? ?(?:-|bis(?: zum)?|und) ?{day2}\.? {month}(?:,? {year})?"),
         Rule(

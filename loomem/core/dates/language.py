@@ -54,6 +54,8 @@ class Language(msgspec.Struct, frozen=True):
     rules: tuple[Rule, ...]
     year: str = "{yyyy}"
     """How a year stands behind a month."""
+    parts: Mapping[str, str] = {}
+    """Names for parts of patterns, beside those of all languages."""
     lead: str = ""
     """What may stand before a date that is a whole text."""
     counted: str = ""
@@ -180,7 +182,7 @@ _TIME = (
 
 def ready(language: Language) -> Ready:
     """Return a language with its rules written out; they are compiled when they are needed."""
-    parts = {**_PARTS, "year": rf"(?:{language.year})"}
+    parts = {**_PARTS, **language.parts, "year": rf"(?:{language.year})"}
 
     def written(text: str) -> str:
         while _NAME.search(text):

@@ -220,14 +220,14 @@ def halves_ahead(said: Said, anchor: date) -> Resolved:
 def last_units(said: Said, anchor: date) -> Resolved:
     """The last seven days: up to today."""
     count, unit = said.counted()
-    return Resolved(spans.moved(anchor, -count, unit), anchor, Grain.RANGE)
+    return Resolved(spans.moved(anchor, -count, unit), anchor, Grain.WITHIN)
 
 
 @_anchored
 def next_units(said: Said, anchor: date) -> Resolved:
     """The next seven days: from today."""
     count, unit = said.counted()
-    return Resolved(anchor, spans.moved(anchor, count, unit), Grain.RANGE)
+    return Resolved(anchor, spans.moved(anchor, count, unit), Grain.WITHIN)
 
 
 @_anchored

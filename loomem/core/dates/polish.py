@@ -127,6 +127,7 @@ POLISH = Language(
         "S": {"": "wiosna wiosny wiosną wiosnę lato latem zima zimy zimą zimę jesień jesieni jesienią"},
     },
     year="{yyyy}(?: U4s| r\\b\\.?)?|{in_year}",
+    parts={"on": r"(?:(?:L-?\d )?{weekday}\.?(?:,? | \())?", "th": r"(?:-?(?:go|ego)|\.)?"},
     lead=r"(?:w|we|U0s|z|na|od|do) (?:U0s )?",
     counted=_ABOUT,
     near=r"okolo|ok\.|mniej wiecej|gdzies (?:w|kolo)|moze(?: w)?|chyba(?: w)?|circa|ca\.?|kolo",
@@ -136,7 +137,7 @@ POLISH = Language(
     doubtful="mar maj lis list lip cze lut sty kwi gru wrz pon wt śr czw pt sob niedz czerw",
     rules=(
         # 15 marca 2026 roku, w piątek, 15 marca
-        Rule("M", m.on_day, r"(?:(?:L-?\d )?{weekday}\.?(?:,? | \())?{day}(?:-?(?:go|ego)|\.)? {month}(?:,? {year})?"),
+        Rule("M", m.on_day, r"{on}{day}{th} {month}(?:,? {year})?"),
         Rule("R", m.on_day, r"{day}\.? R(?P<month>\d+)\.? {yyyy}(?: U4s| r\b\.?)?"),
         Rule(".", m.on_day, r"(?:U0s|od|do|z) (?P<day>\d{1,2})\. ?(?P<month>\d{2})\.(?! ?\d)"),
         Rule("M", m.from_day_to_day, r"(?:od |miedzy )?{day}\.? ?(?:-|do|a) ?{day2}\.? {month}(?:,? {year})?"),
@@ -147,7 +148,7 @@ POLISH = Language(
         Rule("M", m.in_month, r"(?:w )?{in_year},? w {month}"),
         Rule("T", m.month_years_ago, r"(?:{count} U4p|U4s) T,? we? {month}"),
         Rule("T", m.month_years_ago, r"we? {month},? (?:{count} U4p|U4s) T"),
-        Rule("M", m.in_month, r"(?!mar\b){month}{alone}"),
+        Rule("M", m.in_month, r"{month}{alone}"),
         Rule("M", m.month_beside, r"(?P<sure>{which}) {month}(?! \d)"),
         # w zeszły piątek, w piątek w zeszłym tygodniu
         Rule("W", m.weekday_beside, r"(?P<sure>{which}) {weekday}" + _OF_TIME),
@@ -175,7 +176,7 @@ POLISH = Language(
         Rule("U", m.next_units, r"(?:(?:w|przez|w ciagu) )?L1 {count} {unit}"),
         # w zeszłym tygodniu
         Rule("U", m.beside, r"{which} {period}"),
-        Rule("U", m.day_in_month, r"{day}(?:-?(?:go|ego)|\.)? (?:U0s )?{which} U2s"),
+        Rule("U", m.day_in_month, r"{day}{th} (?:U0s )?{which} U2s"),
         # w pierwszym kwartale 2026 roku, w 2025 roku
         Rule("U", m.in_quarter, r"{quarter}\.? U3s(?:,? {year})?"),
         Rule("q", m.in_quarter, r"q{quarter} {year}"),

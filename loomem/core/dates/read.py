@@ -33,7 +33,7 @@ class Mention(msgspec.Struct, frozen=True):
     resolved: Resolved | None
     """None when they do not say which day, or nobody knows when they were said."""
     part_of: Resolved | None = None
-    """What an unresolved time is somewhere within: of "early March", March."""
+    """What an unresolved time is somewhere within: March, of "early March"; the last week, of "in the last seven days"."""
 
 
 def resolve(text: str, anchor: date | None) -> Resolved | None:
@@ -94,6 +94,8 @@ def _mentions(text: str, said: Row, language: Ready, anchor: date | None) -> Ite
             resolved = None if _has(form.unless, before) else _meant(form, match, anchor, ahead=ahead)
             guess = _guessed(before, match, resolved, language)
             whole = None
+            if resolved is not None and resolved.grain is Grain.WITHIN:
+                whole, resolved = resolved, None
             if guess is not None:
                 start = said.place(match.start() - guess)
                 whole, resolved = resolved if _has(language.part, before) else None, None
@@ -142,7 +144,7 @@ def _guessed(before: str, match: re.Match[str], resolved: Resolved | None, langu
     signs = [language.near]
     if "count" in groups:
         signs.append(language.counted)
-    if resolved is not None and resolved.grain not in {Grain.DAY, Grain.RANGE}:
+    if resolved is not None and resolved.grain not in {Grain.DAY, Grain.RANGE, Grain.WITHIN}:
         signs.append(language.part)
     for sign in signs:
         found = pattern(sign).search(before) if sign else None
