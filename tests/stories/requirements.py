@@ -665,6 +665,7 @@ llm-off: Without a key, an empty one included, or without the switch of the use,
 llm-budget: Calls, tokens and cost of a day are bounded for all agents together, and are there again the next day.
 llm-budget.shared: A budget of N calls that ten agents share at once gives N calls and never one more, on a real server.
 llm-budget-closed: Without a broker, or with a budget that cannot be read, there is no call; what died under way stays taken.
+llm-status: memory_status says what a model is asked for, what of the day's budget all agents together have taken, or why none is asked.
 llm-quiet: Neither the key nor a text that is asked about appears in a log.
 judge-pairs: On labelled pairs in three languages the rules say "updates" rightly in at least 95 of 100 cases, and find at least 60 of 100, with no reason telling the older fact.
 judge-careful: A question, a doubt, a plan, something past, another subject or a fact that says several things updates nothing, and any text may be judged.

@@ -54,6 +54,7 @@ def _standing(found: MemoryStatus) -> str:
             "consolidation=n/a",
             f"Empty extractions (last 60m): {_count(found.empty_extractions)}",
             *([] if found.extraction is None else [f"Source {found.source_id}: {_job(found)}"]),
+            *([] if found.llm is None else [f"Language model: {found.llm}"]),
         )
     )
 
