@@ -60,6 +60,7 @@ def run(settings: Settings) -> int:
     async def services(link: Link) -> AsyncGenerator[StatusSource, None]:
         from loomem.node.embedding import answering
         from loomem.node.judging import judging
+        from loomem.workers.extract import Hygiene
         from loomem.workers.services import open_services
         from pattern.dictionary import dictionary
 
@@ -73,6 +74,8 @@ def run(settings: Settings) -> int:
             audit=settings.audit,
             llm=settings.llm,
             names=dictionary(settings.graph) if settings.graph.recognise else None,
+            rules=settings.extraction,
+            hygiene=Hygiene(pii=settings.facts.pii, scan=settings.scan_policy),
             shared=settings.nats.url is not None,
         )
         async with (
