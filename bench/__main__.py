@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from bench import embed, knowledge, processes, reads, retrieval, search, text, writes
+from bench import dates, embed, knowledge, processes, reads, retrieval, search, text, writes
 from bench.report import ROOT, Effort, Row, environment, table, to_json
 
 Benchmark = Callable[[Effort], Awaitable[list[Row]]]
@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "visible": reads.visible,
     "start": processes.start,
     "views": processes.views,
+    "dates": dates.dates,
     "text": text.text,
     "search": search.search,
     "embed": embed.embed,

@@ -26,6 +26,7 @@ from loomem.core.recall import RawQuery, clean_page, clean_query
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.question import RawQuestion, clean_question
 from loomem.facts import FactEngine
+from loomem.judging import Judging
 from loomem.results import (
     BulkForgotten,
     BulkRemembered,
@@ -70,6 +71,7 @@ class Engine(FactEngine):
         files: Files | None = None,
         facts: FactSettings | None = None,
         search: Search | None = None,
+        judging: Judging | None = None,
         record: Record | None = None,
     ) -> None:
         """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`.
@@ -83,7 +85,10 @@ class Engine(FactEngine):
         self._files = files
         self._pages = Pages()
         super().__init__(
-            Door(caller, buckets, projection, limits, clock, ids, scan, record), facts or FactSettings(), search
+            Door(caller, buckets, projection, limits, clock, ids, scan, record),
+            facts or FactSettings(),
+            search,
+            judging,
         )
 
     # --- remembering ---

@@ -25,6 +25,7 @@ from loomem.fact_results import (
     Restored,
     Stored,
 )
+from loomem.judging import Judging
 from loomem.search import Search
 from loomem.store import deletion, facts, feedback, history, overview
 from loomem.store.cleaning import Cleaning
@@ -35,10 +36,13 @@ from loomem.store.write import Door, doing
 class FactEngine:
     """What one caller may do with facts."""
 
-    def __init__(self, door: Door, settings: FactSettings, search: Search | None) -> None:
+    def __init__(
+        self, door: Door, settings: FactSettings, search: Search | None, judging: Judging | None = None
+    ) -> None:
         self._door = door
         self._facts = settings
         self._search = search
+        self._judging = judging
 
     async def store(
         self,
@@ -64,7 +68,7 @@ class FactEngine:
             supersedes=supersedes,
             stream=stream,
         )
-        return await facts.store(self._door, raw, self._facts)
+        return await facts.store(self._door, raw, self._facts, self._judging)
 
     async def delete(self, *, chunk_id: object, stream: object = None) -> Deleted:
         """Hide a memory of the caller's own at once and everywhere; it can be restored for as long as the limits say.

@@ -59,6 +59,7 @@ def run(settings: Settings) -> int:
     @asynccontextmanager
     async def services(link: Link) -> AsyncGenerator[StatusSource, None]:
         from loomem.node.embedding import answering
+        from loomem.node.judging import judging
         from loomem.workers.services import open_services
 
         node_id = await asyncio.to_thread(NodeFiles.of(spec).node_id)
@@ -72,7 +73,11 @@ def run(settings: Settings) -> int:
             llm=settings.llm,
             shared=settings.nats.url is not None,
         )
-        async with opened as background, answering(link, node_id, background.host):
+        async with (
+            opened as background,
+            answering(link, node_id, background.host),
+            judging(link, node_id, background.models),
+        ):
             yield background
 
     return asyncio.run(run_node(spec, services, source=source_of(settings)))

@@ -17,6 +17,7 @@ import msgspec
 
 from identity.errors import InvalidInput
 from loomem.core.audit.settings import AuditSettings
+from loomem.core.contradict.settings import ContradictSettings
 from loomem.core.facts import FactSettings
 from loomem.core.limits import Limits
 from loomem.core.llm import LlmSettings
@@ -82,6 +83,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How long the record of changes is kept."""
     embed: EmbedSettings
     """The model that the node embeds with."""
+    contradict: ContradictSettings
+    """What a fact that is stored is compared with."""
     llm: LlmSettings
     """What is asked of a language model, and how much of it."""
     search: SearchSettings
@@ -131,6 +134,7 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
         limits=msgspec.structs.replace(file.limits, retention_s=file.retention.soft_delete_days * 86_400),
         audit=file.audit,
         embed=_embed(file, cwd),
+        contradict=file.contradiction,
         llm=file.llm,
         search=file.search,
         profile=file.profile,

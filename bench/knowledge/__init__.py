@@ -1,12 +1,21 @@
-"""How well facts are found in what people say, without a model: sentences labelled by hand, in three languages.
+"""What is read out of text by rules, without a model, measured on labelled sets of ours: `python -m bench knowledge`.
 
-    facts    precision and recall: `python -m bench knowledge`
-    beside   what facts beside a conversation do to search: `python -m bench beside --data FILE`
+    facts   how well facts are found in what people say
+    pairs   what a fact is found to mean for an older one
+    beside  what facts beside a conversation do to search: `python -m bench beside --data FILE`
 
-The labelled sentences stand in `bench/knowledge_sets`, in two halves: rules are made with the one in view, and measured on the other.
+The labelled sentences stand in `bench/knowledge_sets` and `tests/data/pairs_*.txt`, in two halves each: rules are made with the one
+in view, and measured on the other.
 """
 
 from bench.knowledge.beside import beside
-from bench.knowledge.facts import knowledge
+from bench.knowledge.facts import knowledge as facts
+from bench.knowledge.pairs import contradictions
+from bench.report import Effort, Row
 
 __all__ = ["beside", "knowledge"]
+
+
+async def knowledge(effort: Effort) -> list[Row]:
+    """Measure every part, one after another."""
+    return [row for part in (facts, contradictions) for row in await part(effort)]

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from loomem.core.audit.settings import AuditSettings
+from loomem.core.contradict.settings import ContradictSettings
 from loomem.core.limits import Limits
 from loomem.core.llm import KEY_VARIABLE, URL_VARIABLE, LlmSettings
 from loomem.core.pii_settings import PiiSettings
@@ -107,6 +108,7 @@ class PatternFile(msgspec.Struct, frozen=True, kw_only=True):
     search: SearchSettings = SearchSettings()
     embedding: EmbedSettings = EmbedSettings()
     llm: LlmSettings = LlmSettings()
+    contradiction: ContradictSettings = ContradictSettings()
     namespaces: dict[str, str] = {}
     """Ids of streams of yours by the aliases they are called by."""
     pii: PiiSettings = PiiSettings()
@@ -158,6 +160,7 @@ _PROJECT: dict[Path, Word] = {
     ("audit",): Word.NONE,
     ("embedding",): Word.NONE,
     ("llm",): Word.NONE,
+    ("contradiction",): Word.NONE,
 }
 
 _VARIABLES: dict[Path, str] = {
@@ -247,8 +250,9 @@ RENAMED: dict[Path, Path] = {
     ("llm", "compression_model"): ("llm", "model"),
     ("llm", "timeout_secs"): ("llm", "timeout_s"),
     ("cost", "daily_cap_usd"): ("llm", "cost_per_day"),
-    ("contradiction", "enabled"): ("llm", "judge"),
     ("contradiction", "model"): ("llm", "judge_model"),
+    ("contradiction", "similarity_threshold"): ("contradiction", "similarity"),
+    ("contradiction", "max_candidates"): ("contradiction", "candidates"),
     ("entity_extraction", "enabled"): ("llm", "entities"),
     ("entity_extraction", "model"): ("llm", "entities_model"),
     ("knowledge_extraction", "model"): ("llm", "model"),

@@ -578,6 +578,13 @@ know-schema: What the memory_* tools return is what their output schemas say.
 know-input: Bad arguments of the memory_* tools, of wrong kind, too large, with NUL or half characters, are refused by name and change nothing.
 know-line: A text is one line wherever a tool shows it among others: no line break or control character of it makes another entry.
 know-argument: An error names the argument as its tool spells it.
+know-10.updates: A fact takes the place of every fact of its space that it contradicts, as the model or the rules judge, and reply and history say so and why.
+know-10.extends: A fact that adds to another shares its root, and both stay the latest.
+know-10.unparsable: A model's answer that is no judgement counts as none: both facts are kept.
+know-10.fallback: When the model gives no answer (status, refusal, budget, time), the rules judge.
+know-10.candidates: What is deleted, erased, expired, superseded, a source or part of one, or in another space is never compared; the model is asked about a few, in at most 100 tokens.
+know-10.node: With the switch on, a server asks its own node to judge, and the rules judge when the node does not answer in time.
+know-11.judged: A fact that contradicts another of higher trust leaves it in its place, for every pair of tiers, and that is on record once with ids, tiers and context.
 know-11.matrix: Nothing takes the place of what is trusted further; no trust is as good as a1.
 know-11.view: A record that claims the place of one that is trusted further replaces nothing.
 know-11.blocked: A blocked supersession stores the fact beside the other, tells its writer, and is on record once with ids and trust.
@@ -640,6 +647,14 @@ llm-budget: Calls, tokens and cost of a day are bounded for all agents together,
 llm-budget.shared: A budget of N calls that ten agents share at once gives N calls and never one more, on a real server.
 llm-budget-closed: Without a broker, or with a budget that cannot be read, there is no call; what died under way stays taken.
 llm-quiet: Neither the key nor a text that is asked about appears in a log.
+judge-pairs: On labelled pairs in three languages the rules say "updates" rightly in at least 95 of 100 cases, and find at least 60 of 100, with no reason telling the older fact.
+judge-careful: A question, a doubt, a plan, something past, another subject or a fact that says several things updates nothing, and any text may be judged.
+know-19.frame: No stored text, in fifty hostile conversations, can end or forge the data region of any prompt, and each of them is flagged.
+know-19.harmless: What a hostile conversation makes the model answer changes no tier and supersedes nothing that it must not.
+know-13.pieces: Of several pieces of a conversation those that fail are told and the facts of the others kept; when all fail there is no answer; no facts is an answer.
+know-20.model: The model's facts obey the rules of confidence, number and topics, and those without words from the conversation are dropped as made up.
+llm-entities: Names and relations that the model finds are kept if they are certain enough and stand in the text; an answer that is none gives nothing.
+llm-language: The model is told to keep the language and spelling of the speaker, and what it answers is stored as it came.
 llm-server: A server process never imports the SDK of the model.
 llm-keys: Key and address of the model come from the environment alone and reach the node; everything else is a setting.
 """,
