@@ -49,6 +49,8 @@ class Put(msgspec.Struct, frozen=True, kw_only=True):
     """What stood here before, passed on: a writer who heard no answer and was overtaken finds its own write in it."""
     did: str = ""
     """What the writer says it is doing, for the record of changes (`loomem.core.audit`); opaque here."""
+    past: str = ""
+    """What is passed on for that record, by a writer who knows what the key does not show any more."""
 
 
 class Remove(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +64,8 @@ class Remove(msgspec.Struct, frozen=True, kw_only=True):
     ttl_s: int | None = None
     """How long the marker stays; None = as long as the bucket's markers live."""
     did: str = ""
-    """As in `Put`."""
+    past: str = ""
+    """Both as in `Put`."""
 
 
 Change = Put | Remove

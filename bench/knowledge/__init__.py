@@ -9,7 +9,7 @@ in view, and measured on the other.
 """
 
 from bench.knowledge.beside import beside
-from bench.knowledge.facts import knowledge as facts
+from bench.knowledge.facts import knowledge as facts_found
 from bench.knowledge.pairs import contradictions
 from bench.report import Effort, Row
 
@@ -18,4 +18,4 @@ __all__ = ["beside", "knowledge"]
 
 async def knowledge(effort: Effort) -> list[Row]:
     """Measure every part, one after another."""
-    return [row for part in (facts, contradictions) for row in await part(effort)]
+    return [row for part in (facts_found, contradictions) for row in await part(effort)]

@@ -201,6 +201,14 @@ class AuditStream:
 
         Raises: AccessDenied (these credentials may not), Unavailable.
         """
+        try:
+            await self.held()
+        except NotFound:
+            return
+        except AccessDenied:
+            raise AccessDenied(
+                "These credentials may not read the record of changes: an operator's may, and those of the embedded broker."
+            ) from None
         start: dict[str, object] = {"seq": after + 1}
         if since is not None and not after:
             start = {"start_time": since.isoformat()}
@@ -250,19 +258,13 @@ class AuditStream:
 
         inbox = nc.new_inbox()
         ask = json.dumps({**start, "batch": PAGE, "next_by_subj": SUBJECTS}).encode()
-        subject = f"$JS.API.DIRECT.GET.{STREAM}"
         with translated("reading the record of changes"):
             subscription = await nc.subscribe(inbox, cb=on_message)  # pyright: ignore[reportUnknownMemberType]
         try:
-            await self._link.publish(subject, ask, reply=inbox)
+            await self._link.publish(f"$JS.API.DIRECT.GET.{STREAM}", ask, reply=inbox)
             async with asyncio.timeout(PAGE_S):
                 await over
         except TimeoutError:
-            if self._link.was_refused(subject):
-                raise AccessDenied(
-                    "These credentials may not read the record of changes: an operator's can, and so can those of "
-                    "the embedded broker."
-                ) from None
             raise faults.NoAnswer("The broker (NATS) does not answer.", retry_after_s=1.0) from None
         finally:
             if nc.is_connected:

@@ -217,7 +217,7 @@ class Pending:
         """An attempt was made: look at the key before the next one."""
         self.unknown = False
         """An attempt ended in silence."""
-        self.past = ""
+        self.past = change.past
         """What is passed on of what the key held, for the record of changes."""
         self._lags = 0
 

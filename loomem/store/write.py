@@ -187,6 +187,12 @@ class Door:
             did=self._did(action, space.root, old, blocked),
         )
 
+    def moved(self, change: Change) -> Change:
+        """Return the change that ends a move, signed for the record of changes."""
+        key = parse_key(change.key)
+        did = self._did(Action.MOVED, key.root if key is not None else Root.SHARED)
+        return msgspec.structs.replace(change, did=did)
+
     def _did(self, action: Action, root: Root, old: Sequence[str] = (), blocked: Sequence[Blocked] = ()) -> str:
         """Return the note of a change for the record of changes; who the user is goes to that user's own spaces only."""
         user = "" if root is Root.SHARED else self.caller.user_id

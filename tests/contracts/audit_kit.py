@@ -13,7 +13,8 @@ from loomem.core.limits import Limits
 from loomem.nats.audit import AuditStream
 from loomem.nats.link import Link
 from loomem.workers.services import Services, open_services
-from tests.contracts.workers_kit import SystemClock, eventually
+from tests.contracts.workers_kit import SystemClock
+from tests.waiting import eventually
 
 
 @asynccontextmanager

@@ -29,7 +29,8 @@ from pattern.testing.accounts import NatsAccount
 from pattern.testing.guarded import GuardedBroker
 from pattern.testing.server import NatsServer
 from tests.contracts.audit_kit import all_recorded, recorded, recorder, recording
-from tests.contracts.workers_kit import eventually, linked
+from tests.contracts.workers_kit import linked
+from tests.waiting import eventually
 
 ME = Caller(agent_id=AgentId("a" * 32), project_id=ProjectId("p"), user_id=UserId("u"))
 SPACE: Space = space_for(ME, Scope.PRIVATE)

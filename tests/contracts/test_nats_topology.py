@@ -46,7 +46,7 @@ async def test_a_bucket_is_made_with_everything_this_server_can_do(link: Link, b
         "num_replicas": 1,
         "allow_direct": True,
         "allow_rollup_hdrs": True,
-        "deny_delete": True,
+        "deny_delete": False,
         "allow_msg_ttl": True,
         "allow_atomic": True,
         "subject_delete_marker_ttl": MARKER_LIFE_S * 10**9,

@@ -631,6 +631,23 @@ audit-raw: A raw client that says nothing of what it does is on record, by the k
 audit-retention: The record keeps entries for audit.retention_days and within audit.max_mb, the oldest go first, and no entry can be deleted or purged.
 audit-full: What the record cannot take waits in its bucket, is counted, shown as an error of the worker, and recorded when there is room.
 audit-told-once: What an agent tells of itself stands in the record once however often it is sent.
+audit-actions: Storing, changing, committing, sharing, deleting, restoring, forgetting, importing and exporting each stand in the record as what they are, with agent, project, space, id, revision and time, and no word of content.
+audit-guard: A memory that was to take another's place and may not is one entry of the record, with both ids, both trusts and what was being done; one that may leaves none.
+audit-superseded: A memory whose place another takes is on record under its own id.
+audit-command: pattern-memory audit shows the record by time, id, agent and action, as text or JSON lines, follows it, and says so when there is nothing.
+purge-physical: After a purge neither the stream nor the files of a real server hold anything of what the memory was at last: record, vectors, ratings, graph contributions, job states.
+purge-receipt: The receipt of a purge names each memory, its stream, the sequence numbers that were taken out and how many keys of each kind, and whether a scan by key and by sequence number found nothing.
+purge-dry: Without --yes a purge says what would go and erases nothing.
+purge-audited: A purge is on record once for each memory.
+purge-source: With a source goes what was taken from it, before it; what was taken from another stays.
+purge-stub: A purged memory that took another's place leaves a stub without content, unless the other is purged with it.
+purge-killed: A purge killed at any point is ended by the next, and then nothing of what it named is left.
+purge-select: All that was deleted, and all of a stream, can be purged as a whole.
+purge-own: Without --operator a purge reaches nothing but the caller's own.
+purge-permissions: An agent's credentials cannot purge.
+purge-older: A bucket made by an older version is purged too, and the receipt says that its bytes are left to the server to reuse.
+purge-command: pattern-memory purge prints what would go, and with --yes a receipt, as text or JSON, and erases the copies of views on this machine.
+forget-operator: An operator forgets memories of anybody, and that is on record under the operator's agent.
 audit-permissions: An agent's credentials read nothing of the record, and add to it under that agent's name only.
 """,
 )
