@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import tzinfo
 
+import msgspec
+
 from identity.agent import Caller
 from identity.errors import InvalidInput, Unavailable
 from identity.ports import Buckets, Clock, Feed, Ids, Progress
@@ -51,6 +53,7 @@ from loomem.store.files import Files
 from loomem.store.migrate import migrate
 from loomem.store.pages import Pages
 from loomem.store.write import Door, doing
+from loomem.views.jobs import Jobs
 from loomem.views.projection import Projection
 
 
@@ -71,12 +74,13 @@ class Engine(FactEngine):
         files: Files | None = None,
         facts: FactSettings | None = None,
         search: Search | None = None,
+        jobs: Jobs | None = None,
         judging: Judging | None = None,
         record: Record | None = None,
     ) -> None:
         """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`.
 
-        What leaves by an export is told to `record` first.
+        What leaves by an export is told to `record` first; `jobs` tells how extractions are.
         """
         self.caller = caller
         self.limits = limits
@@ -84,12 +88,8 @@ class Engine(FactEngine):
         self._zone = zone
         self._files = files
         self._pages = Pages()
-        super().__init__(
-            Door(caller, buckets, projection, limits, clock, ids, scan, record),
-            facts or FactSettings(),
-            search,
-            judging,
-        )
+        door = Door(caller, buckets, projection, limits, clock, ids, scan, record)
+        super().__init__(door, facts or FactSettings(), search, zone, jobs, judging)
 
     # --- remembering ---
 
@@ -321,7 +321,8 @@ class Engine(FactEngine):
         Raises: InvalidInput, NotFound (unknown, not visible, or expired), Unavailable.
         """
         ident = check.clean_id(memory_id, self.limits)
-        return await read.fetch(self._door, ident, _position(at_least))
+        found = await read.fetch(self._door, ident, _position(at_least))
+        return msgspec.structs.replace(found, extraction=await self._extraction(ident))
 
     async def recall(
         self,
@@ -346,8 +347,11 @@ class Engine(FactEngine):
         at_least: object = None,
         include_expired: object = None,
         include_superseded: object = None,
+        include_extracted: object = None,
     ) -> Recalled:
         """Return the visible memories that pass every filter, best first, a page at a time; with `query` those it finds.
+
+        What was extracted, merged, or is a conversation as it was taken in, comes only with `include_extracted`.
 
         Raises: InvalidInput, InvalidCategory, Unavailable.
         """
@@ -369,6 +373,7 @@ class Engine(FactEngine):
             depth=depth,
             include_expired=include_expired,
             include_superseded=include_superseded,
+            include_extracted=include_extracted,
         )
         asked = clean_query(raw, self.limits, self._zone)
         page = clean_page(limit, cursor, asked, self.limits)

@@ -76,6 +76,7 @@ class Parts:
                 zone=settings.timezone,
                 facts=settings.facts,
                 files=Files((settings.files_dir,)),
+                jobs=views.jobs,
                 record=AuditStream(self.link, settings.audit, replicas=settings.replicas),
                 search=Search(
                     views=views,

@@ -677,7 +677,45 @@ llm-keys: Key and address of the model come from the environment alone and reach
 """,
 )
 
+INGEST: Final = _read(
+    "knowledge tools, acceptance checks 12-17, 20, 40, 41, 43, 48: conversations taken in",
+    """
+know-12: memory_ingest answers with the source id first and the facts that were read, with their ids; the source is searchable, and facts carry its id, confidence, subject and whose words they are.
+know-12.model: With a language model its facts are stored, and the answer says which one read.
+know-12.accepted: Without waiting, or when the time for it is over, the answer says that the source is stored and how far its facts are.
+know-12.status: get-memory, memory_history and memory_status tell of a source whether its extraction is pending, running, done or failed, and why.
+know-13.nothing: When the model fails, has no key or finds nothing, the source id stands in the answer all the same and the source is there; failures and empty extractions are counted apart.
+know-13.partial: When one of several pieces fails, the facts of the others are stored and the answer warns.
+know-13.retried: A failed extraction is tried again by itself; one that fails time and again is given up, and says why.
+know-13.off: Where extraction is switched off the source is stored, and the answer says so.
+know-14: A conversation is cleaned until cleaning changes nothing; one that never settles is refused and nothing is stored; what is stored is what cleaning it again gives.
+know-14.pii: Personal data is taken out of a conversation before it is stored: e-mail addresses, phones, national ids, cards and bank accounts whose checksum holds, in Polish, German and US forms.
+know-14.secrets: The scan policy holds for conversations: warn, redact, block.
+know-14.limits: A conversation of 2 MiB is stored over several records that together are its text; a larger one, a blank one and one of the wrong kind are refused and nothing is stored.
+know-15: With fragments on, each utterance is a fragment whose content is that slice of bytes of the source, with role and date; the answer counts them, and without them it is as before.
+know-15.skipped: A slice that cleaning would change is skipped and counted, and text without speakers has no fragments and says why.
+know-16: An event is dated from the day of the conversation, and unknown without it; what is unknown is in no answer that asks for a time, and is shown as recorded.
+know-17: The same conversation twice is two sources with facts of their own.
+know-17.immutable: Neither a source nor what was taken from it is edited, superseded on demand, or shared as a conversation, and the error says what to do.
+know-20: Topics of the settings are told with the facts, of which uncertain ones and those beyond the limit are left out.
+know-40.fact: Deleting a fact names the source that is kept, and leaves source and siblings.
+know-40.source: Deleting a source takes its parts, fragments and facts from search, recall and history of that stream at once, and nothing of another stream or separately stored.
+know-40.restore: Restoring a source brings back what went with it, and nothing that was deleted before.
+know-40.forget: Forgetting a source erases what was taken from it.
+know-41: A delete that was cut short hides the source already, is completed by the same call, and by the worker when nobody calls.
+know-43.once: An extraction worker killed at any point leaves each fact of each source once, whatever the model says the second time.
+know-43.meanwhile: A source that is deleted while its facts are being written takes them with it, and a fact that was forgotten meanwhile does not come back.
+know-48: Records of an older contract are brought up to date in place when the workers start, and nothing else is changed.
+know-48.failed: When one cannot be, the workers stop with a message that names it, and reading goes on.
+ingest-recall: recall-context lists what was stated; facts, sources and fragments only with includeExtracted, and search finds all of them.
+ingest-passage: Of a long source a search shows the lines that answer the question, and how long the whole is.
+ingest-cli: The command line takes a conversation in from a file or standard input.
+ingest-streams: A conversation goes to the stream that is named, and what is read in it stays there.
+""",
+)
+
 PARTS: Final = (
+    INGEST,
     AUDIT,
     LLM,
     KNOWLEDGE,
