@@ -75,6 +75,7 @@ def run(settings: Settings) -> int:
             llm=settings.llm,
             names=dictionary(settings.graph) if settings.graph.recognise else None,
             rules=settings.extraction,
+            contradict=settings.contradict,
             hygiene=Hygiene(pii=settings.facts.pii, scan=settings.scan_policy),
             shared=settings.nats.url is not None,
         )

@@ -740,6 +740,7 @@ know-48: Records of an older contract are brought up to date in place when the w
 know-48.failed: When one cannot be, the workers stop with a message that names it, and reading goes on.
 ingest-recall: recall-context lists what was stated; facts, sources and fragments only with includeExtracted, and search finds all of them.
 ingest-passage: Of a long source a search shows the lines that answer the question, and how long the whole is.
+ingest-contradicts: A fact that was read takes the place of what it contradicts in its space, save what is trusted further or was said later.
 ingest-cli: The command line takes a conversation in from a file or standard input.
 ingest-streams: A conversation goes to the stream that is named, and what is read in it stays there.
 """,
