@@ -73,6 +73,7 @@ def run(settings: Settings) -> int:
             audit=settings.audit,
             llm=settings.llm,
             rules=settings.extraction,
+            contradict=settings.contradict,
             hygiene=Hygiene(pii=settings.facts.pii, scan=settings.scan_policy),
             shared=settings.nats.url is not None,
         )

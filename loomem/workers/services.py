@@ -11,6 +11,7 @@ import msgspec
 
 from identity.ports import Clock
 from loomem.core.audit.settings import AuditSettings
+from loomem.core.contradict.settings import ContradictSettings
 from loomem.core.embedding import EmbeddingState
 from loomem.core.extract import ExtractSettings
 from loomem.core.limits import Limits
@@ -31,11 +32,14 @@ from loomem.workers.duty import Worker
 from loomem.workers.embed import EmbedWorker
 from loomem.workers.expire import ExpireWorker
 from loomem.workers.extract import ExtractWorker, Hygiene
+from loomem.workers.placing import Places
 from loomem.workers.reading import ModelReader
 from loomem.workers.repair import Repair
+from loomem.workers.spaces import Spaces
 from loomem.workers.status import WorkerStatus
 
 EXTRACT_SETTINGS = ExtractSettings()
+CONTRADICT_SETTINGS = ContradictSettings()
 NO_MODEL = EmbedSettings(adapter=Adapter.NONE)
 NO_LLM = LlmSettings(key=None)
 
@@ -88,6 +92,7 @@ async def open_services(
     embed: EmbedSettings = NO_MODEL,
     rules: ExtractSettings = EXTRACT_SETTINGS,
     hygiene: Hygiene | None = None,
+    contradict: ContradictSettings = CONTRADICT_SETTINGS,
     audit: AuditSettings | None = None,
     llm: LlmSettings = NO_LLM,
     shared: bool = True,
@@ -109,8 +114,21 @@ async def open_services(
         workers.append(EmbedWorker(host, host.name, streams, limits, clock))
         embedder = workers[-1].name
     budget = Budget(buckets, clock, _Ids(), llm)
-    async with host.running(), opened(llm, budget, shared=shared) as models:
-        workers.append(ExtractWorker(ModelReader(models, llm, rules), limits, clock, hygiene))
+    async with (
+        host.running(),
+        opened(llm, budget, shared=shared) as models,
+        Spaces(feed, buckets) as spaces,
+    ):
+        asker = host if host.name is not None else None
+        workers.append(
+            ExtractWorker(
+                ModelReader(models, llm, rules),
+                limits,
+                clock,
+                hygiene=hygiene,
+                placing=Places(spaces, clock, models, contradict, asker),
+            )
+        )
         crew = Crew(link, buckets, feed, workers, clock=clock, limits=crew_limits, prepare=Repair(feed, limits, clock))
         async with crew.running():
             yield Services(crew, host, embedder, models)

@@ -628,6 +628,8 @@ audit-once: Every acknowledged change of a memory stands in the record exactly o
 audit-killed: A recorder killed at any point records nothing twice and leaves nothing out.
 audit-overwritten: A change that was overwritten before anybody recorded it is recorded all the same, with who made it and when.
 audit-raw: A raw client that says nothing of what it does is on record, by the key it wrote; content never is.
+audit-unsaid: A change of which its writer said nothing is on record as what its key tells: stored, changed, expired, evicted, forgotten or moved.
+audit-follow: pattern-memory audit --follow shows what is on record and what is recorded from then on, until it is interrupted, which is no failure.
 audit-retention: The record keeps entries for audit.retention_days and within audit.max_mb, the oldest go first, and no entry can be deleted or purged.
 audit-full: What the record cannot take waits in its bucket, is counted, shown as an error of the worker, and recorded when there is room.
 audit-told-once: What an agent tells of itself stands in the record once however often it is sent.
@@ -710,6 +712,7 @@ know-48: Records of an older contract are brought up to date in place when the w
 know-48.failed: When one cannot be, the workers stop with a message that names it, and reading goes on.
 ingest-recall: recall-context lists what was stated; facts, sources and fragments only with includeExtracted, and search finds all of them.
 ingest-passage: Of a long source a search shows the lines that answer the question, and how long the whole is.
+ingest-contradicts: A fact that was read takes the place of what it contradicts in its space, save what is trusted further or was said later.
 ingest-cli: The command line takes a conversation in from a file or standard input.
 ingest-streams: A conversation goes to the stream that is named, and what is read in it stays there.
 """,

@@ -38,7 +38,8 @@ def _name(row: Namespace) -> str:
 
 
 def _standing(found: MemoryStatus) -> str:
-    # There is no event log and no audit file that could lose a line; what workers failed at, `pattern_health` tells.
+    # There is no event log, and what the record of changes cannot take waits in its bucket; what workers failed at,
+    # `pattern_health` tells.
     return "\n".join(
         (
             f"Loomem Status: {found.status}",
