@@ -5,6 +5,7 @@ As all of `loomem.engine`, of which every engine inherits this: raw arguments in
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import tzinfo
 
 import msgspec
@@ -53,6 +54,7 @@ class FactEngine:
         zone: tzinfo,
         jobs: Jobs | None,
         judging: Judging | None = None,
+        llm: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
         self._door = door
         self._facts = settings
@@ -60,6 +62,7 @@ class FactEngine:
         self._jobs = jobs
         self._intake = Intake(door, settings, zone, jobs)
         self._judging = judging
+        self._llm = llm
 
     async def store(
         self,
@@ -177,6 +180,7 @@ class FactEngine:
         ident = None if source_id is None else check.clean_id(source_id, self._door.limits, field="source_id")
         found = await self._stream(stream)
         status = await overview.status(self._door, found, await self._meaning(), self._jobs)
+        status = msgspec.structs.replace(status, llm=None if self._llm is None else await self._llm())
         if ident is None:
             return status
         await self._door.look_up([ident])

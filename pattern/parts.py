@@ -21,6 +21,7 @@ from loomem.core.llm import Use
 from loomem.embed.settings import Adapter
 from loomem.engine import Engine
 from loomem.judging import Judging
+from loomem.llm.budget import told
 from loomem.nats.audit import AuditStream
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
@@ -85,6 +86,7 @@ class Parts:
                     zone=settings.timezone,
                     asker=asker,
                 ),
+                llm=lambda: told(buckets, self.clock, settings.llm),
                 judging=Judging(
                     views=views,
                     clock=self.clock,

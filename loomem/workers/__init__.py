@@ -12,6 +12,7 @@
     placing   whose place a fact takes that was read
     spaces    views of single spaces, kept a short while
     repair    records of an older contract, brought up to date before a bucket is served
+    audit     the audit worker: every change of a memory on record, once
     services  all of it put together, for a node
 
 A job is a memory in a certain state, never a message of its own: the durable consumer on a bucket's stream

@@ -628,6 +628,8 @@ audit-once: Every acknowledged change of a memory stands in the record exactly o
 audit-killed: A recorder killed at any point records nothing twice and leaves nothing out.
 audit-overwritten: A change that was overwritten before anybody recorded it is recorded all the same, with who made it and when.
 audit-raw: A raw client that says nothing of what it does is on record, by the key it wrote; content never is.
+audit-unsaid: A change of which its writer said nothing is on record as what its key tells: stored, changed, expired, evicted, forgotten or moved.
+audit-follow: pattern-memory audit --follow shows what is on record and what is recorded from then on, until it is interrupted, which is no failure.
 audit-retention: The record keeps entries for audit.retention_days and within audit.max_mb, the oldest go first, and no entry can be deleted or purged.
 audit-full: What the record cannot take waits in its bucket, is counted, shown as an error of the worker, and recorded when there is room.
 audit-told-once: What an agent tells of itself stands in the record once however often it is sent.
@@ -663,6 +665,7 @@ llm-off: Without a key, an empty one included, or without the switch of the use,
 llm-budget: Calls, tokens and cost of a day are bounded for all agents together, and are there again the next day.
 llm-budget.shared: A budget of N calls that ten agents share at once gives N calls and never one more, on a real server.
 llm-budget-closed: Without a broker, or with a budget that cannot be read, there is no call; what died under way stays taken.
+llm-status: memory_status says what a model is asked for, what of the day's budget all agents together have taken, or why none is asked.
 llm-quiet: Neither the key nor a text that is asked about appears in a log.
 judge-pairs: On labelled pairs in three languages the rules say "updates" rightly in at least 95 of 100 cases, and find at least 60 of 100, with no reason telling the older fact.
 judge-careful: A question, a doubt, a plan, something past, another subject or a fact that says several things updates nothing, and any text may be judged.
