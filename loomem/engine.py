@@ -7,7 +7,7 @@ Deliberately absent: who the caller is (given once, never an argument), how a br
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import tzinfo
 
 import msgspec
@@ -76,6 +76,7 @@ class Engine(FactEngine):
         search: Search | None = None,
         jobs: Jobs | None = None,
         judging: Judging | None = None,
+        llm: Callable[[], Awaitable[str]] | None = None,
         record: Record | None = None,
     ) -> None:
         """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`.
@@ -89,7 +90,7 @@ class Engine(FactEngine):
         self._files = files
         self._pages = Pages()
         door = Door(caller, buckets, projection, limits, clock, ids, scan, record)
-        super().__init__(door, facts or FactSettings(), search, zone, jobs, judging)
+        super().__init__(door, facts or FactSettings(), search, zone, jobs, judging, llm)
 
     # --- remembering ---
 

@@ -169,6 +169,8 @@ class MemoryStatus(Result, frozen=True, kw_only=True):
     embeddings: str
     associator: str = "disabled"
     undecodable: int
+    llm: str | None = None
+    """What a language model is asked for, and what of today's budget is taken."""
     failed_extractions: int | None = None
     """Within the last hour, as `empty_extractions`."""
     empty_extractions: int | None = None

@@ -21,6 +21,7 @@ from loomem.core.llm import Use
 from loomem.embed.settings import Adapter
 from loomem.engine import Engine
 from loomem.judging import Judging
+from loomem.llm.budget import told
 from loomem.nats.audit import AuditStream
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
@@ -33,6 +34,7 @@ from loomem.views.projection import Projection
 from loomem.views.together import views_of
 from loomem.views.warm import WarmStart
 from pattern.clock import RandomIds
+from pattern.dictionary import dictionary
 from pattern.node import CONNECT_S, Broker
 from pattern.settings import Settings
 from pattern.version import VERSION
@@ -61,7 +63,9 @@ class Parts:
         self.caller = await load(buckets, identity_spec(settings))
         async with (
             warm_start(settings, self.caller, self.clock) as warm,
-            views_of(KvFeed(self.link), buckets, self.caller, warm=warm) as views,
+            views_of(
+                KvFeed(self.link), buckets, self.caller, warm=warm, dictionary=dictionary(settings.graph)
+            ) as views,
         ):
             self._projection = views.projection
             asker = self._asker()
@@ -85,6 +89,7 @@ class Parts:
                     zone=settings.timezone,
                     asker=asker,
                 ),
+                llm=lambda: told(buckets, self.clock, settings.llm),
                 judging=Judging(
                     views=views,
                     clock=self.clock,

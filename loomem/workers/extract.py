@@ -12,7 +12,7 @@ A source is a job as long as its record wants facts (`knowledge.extract`) and wh
 A source that was deleted takes with it what was taken from it. The server that deletes does that itself; what it did not
 come to, or what was being written meanwhile, is hidden here, with the source's own time, so that it is restored with it.
 
-Deliberately absent: how a text is read (`reading`); any delete that is not its source's.
+Deliberately absent: how a text is read (`reading`), whose place a fact takes (`placing`); any delete that is not its source's.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from loomem.core.sources import fact_id, fact_record, is_source, is_source_op, p
 from loomem.core.times import iso, millis, stored_millis
 from loomem.nats.pull import Job, JobQueue
 from loomem.workers.duty import Hopeless
+from loomem.workers.placing import Placed, Placing
 from loomem.workers.reading import Reader, Reading
 from loomem.workers.status import Tally
 
@@ -65,7 +66,15 @@ class ExtractWorker:
 
     name = EXTRACTOR
 
-    def __init__(self, reader: Reader, limits: Limits, clock: Clock, hygiene: Hygiene | None = None) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        limits: Limits,
+        clock: Clock,
+        *,
+        hygiene: Hygiene | None = None,
+        placing: Placing | None = None,
+    ) -> None:
         self.queue = JobQueue(
             name=self.name,
             filters=(f"*.*.{Kind.MEMORY}.*",),
@@ -78,6 +87,7 @@ class ExtractWorker:
         self._limits = limits
         self._clock = clock
         self._hygiene = hygiene or Hygiene()
+        self._placing = placing
 
     @property
     def able(self) -> bool:
@@ -138,9 +148,12 @@ class ExtractWorker:
             path = _beside(key, fact_id(source.id, number))
             if await bucket.get(path) is not None:
                 continue
-            memory = fact_record(source, number, fact, known.since)
-            did = noted("", source.project_id, "", Action.INGESTED, (), ())
-            put = Put(key=path, value=encode(memory), expected=0, op=f"fact-of {source.id} {uuid4()}", did=did)
+            placed = Placed(fact_record(source, number, fact, known.since))
+            if self._placing is not None:
+                placed = await self._placing.placed(bucket.name, key, placed.memory)
+            old = () if placed.memory.knowledge is None else placed.memory.knowledge.supersedes
+            did = noted("", source.project_id, "", Action.INGESTED, old, placed.blocked)
+            put = Put(key=path, value=encode(placed.memory), expected=0, op=f"fact-of {source.id} {uuid4()}", did=did)
             try:
                 await bucket.write(put)
             except Conflict:

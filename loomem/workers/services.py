@@ -11,8 +11,10 @@ import msgspec
 
 from identity.ports import Clock
 from loomem.core.audit.settings import AuditSettings
+from loomem.core.contradict.settings import ContradictSettings
 from loomem.core.embedding import EmbeddingState
 from loomem.core.extract import ExtractSettings
+from loomem.core.graph.dictionary import Dictionary
 from loomem.core.limits import Limits
 from loomem.core.llm import LlmSettings, Models
 from loomem.embed.host import ModelHost
@@ -31,11 +33,15 @@ from loomem.workers.duty import Worker
 from loomem.workers.embed import EmbedWorker
 from loomem.workers.expire import ExpireWorker
 from loomem.workers.extract import ExtractWorker, Hygiene
+from loomem.workers.graph import GraphWorker, Rules
+from loomem.workers.placing import Places
 from loomem.workers.reading import ModelReader
 from loomem.workers.repair import Repair
+from loomem.workers.spaces import Spaces
 from loomem.workers.status import WorkerStatus
 
 EXTRACT_SETTINGS = ExtractSettings()
+CONTRADICT_SETTINGS = ContradictSettings()
 NO_MODEL = EmbedSettings(adapter=Adapter.NONE)
 NO_LLM = LlmSettings(key=None)
 
@@ -88,13 +94,15 @@ async def open_services(
     embed: EmbedSettings = NO_MODEL,
     rules: ExtractSettings = EXTRACT_SETTINGS,
     hygiene: Hygiene | None = None,
+    contradict: ContradictSettings = CONTRADICT_SETTINGS,
     audit: AuditSettings | None = None,
     llm: LlmSettings = NO_LLM,
+    names: Dictionary | None = None,
     shared: bool = True,
 ) -> AsyncGenerator[Services, None]:
     """Run all workers over an operator's link for as long as the context lasts; leaving it drains them.
 
-    `shared`: the broker may hold memories of other users than the one whose settings `embed` and `llm` are. Entering does not wait for
+    `names`: what memories name is read with this dictionary; None = it is not read. `shared`: the broker may hold memories of other users than the one whose settings `embed` and `llm` are. Entering does not wait for
     the broker, nor for the model. Buckets that exist are brought up to what the server can do.
     """
     buckets, feed, streams = KvBuckets(link, replicas=replicas), KvFeed(link), Streams(link)
@@ -108,9 +116,24 @@ async def open_services(
     if host.name is not None:
         workers.append(EmbedWorker(host, host.name, streams, limits, clock))
         embedder = workers[-1].name
+    if names is not None:
+        workers.append(GraphWorker(Rules(names), streams, limits, clock))
     budget = Budget(buckets, clock, _Ids(), llm)
-    async with host.running(), opened(llm, budget, shared=shared) as models:
-        workers.append(ExtractWorker(ModelReader(models, llm, rules), limits, clock, hygiene))
+    async with (
+        host.running(),
+        opened(llm, budget, shared=shared) as models,
+        Spaces(feed, buckets) as spaces,
+    ):
+        asker = host if host.name is not None else None
+        workers.append(
+            ExtractWorker(
+                ModelReader(models, llm, rules),
+                limits,
+                clock,
+                hygiene=hygiene,
+                placing=Places(spaces, clock, models, contradict, asker),
+            )
+        )
         crew = Crew(link, buckets, feed, workers, clock=clock, limits=crew_limits, prepare=Repair(feed, limits, clock))
         async with crew.running():
             yield Services(crew, host, embedder, models)

@@ -87,6 +87,8 @@ class Spaces:
         Raises: Unavailable.
         """
         sight = sight_of(bucket, key)
+        if sight is None:
+            raise Unavailable("the owner of this space is known by a hash alone")
         held = self._open.get(sight) or self._opened(sight)
         held.users += 1
         try:
@@ -133,16 +135,14 @@ class Spaces:
             del self._open[sight]
 
 
-def sight_of(bucket: str, key: Key) -> Sight:
-    """Return the stretch of keys that is judged together: the space, in team and public everybody's part.
+def sight_of(bucket: str, key: Key) -> Sight | None:
+    """Return the stretch of keys that is looked at together: the space, in team and public everybody's part.
 
-    Raises: Unavailable (the owner of a space cannot be told from its key).
+    None when the owner of a space cannot be told from its key.
     """
     if key.root is Root.SHARED:
         return Sight(Scope.PUBLIC if bucket == GLOBAL_BUCKET else Scope.TEAM, bucket, key.root, None, mine=False)
     owner = unescape_token(key.owner)
     if owner is None and key.root is Root.STREAMS:
         owner = key.owner
-    if owner is None:
-        raise Unavailable("the owner of this space is known by a hash alone")
-    return Sight(_SCOPES[key.root], bucket, key.root, owner, mine=False)
+    return None if owner is None else Sight(_SCOPES[key.root], bucket, key.root, owner, mine=False)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from loomem.core.audit.lines import Shown
+from loomem.core.audit.lines import Line, Shown
+from loomem.nats.audit import AuditStream
 from pattern.testing.accounts import NatsAccount
 from pattern.testing.agents import Agents
 from tests.contracts.audit_kit import all_recorded, recording, told
 from tests.contracts.workers_kit import linked
+from tests.stories.served import environment
 from tests.stories.shell import Shell
 
 
@@ -51,10 +55,12 @@ async def test_each_thing_that_is_done_is_on_record_as_what_it_is(agents: Agents
 @pytest.mark.requirement("audit-guard", "audit-superseded")
 async def test_whose_place_was_taken_and_whose_was_not_is_on_record(agents: Agents, nats_account: NatsAccount) -> None:
     me = await agents()
-    old = (await me.call("memory_store", content="uses VSCode"))["memoryId"]
-    new = (await me.call("memory_store", content="uses Cursor", supersedes=old))["memoryId"]
-    trusted = (await me.call("remember", content="uses vim", scope="personal", category="longterm"))["memoryId"]
-    blocked = (await me.call("memory_store", content="uses emacs", supersedes=trusted))["memoryId"]
+    old = (await me.call("memory_store", content="The cellar holds green paint"))["memoryId"]
+    new = (await me.call("memory_store", content="Nobody sings on the bridge", supersedes=old))["memoryId"]
+    trusted = (
+        await me.call("remember", content="Seven horses graze near Lyon", scope="personal", category="longterm")
+    )["memoryId"]
+    blocked = (await me.call("memory_store", content="Bread tastes better warm", supersedes=trusted))["memoryId"]
     found = await on_record(nats_account.url)
     assert [(one.id, one.by) for one in found if one.action == "superseded"] == [(old, new)]
     assert [
@@ -117,3 +123,25 @@ def _copied(path: Path, ident: str) -> None:
 
 def _key(ident: str) -> str:
     return f"personal.user.m.{ident}"
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.requirement("audit-follow")
+async def test_the_record_is_followed_until_one_is_interrupted(nats_account: NatsAccount, tmp_path: Path) -> None:
+    settings = {"NATS_URL": nats_account.url, "PATTERN_NODE": "off"}
+    async with linked(nats_account.url) as link, recording(link):
+        await AuditStream(link).tell(Line(action="exported", agent="A", op="before"))
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "pattern", "audit", "--follow", "--json"),
+            env=environment(tmp_path, settings),
+            cwd=tmp_path,
+            stdout=pipe,
+        )
+        assert process.stdout is not None
+        async with asyncio.timeout(60):
+            assert json.loads(await process.stdout.readline())["operation"] == "before"
+            await AuditStream(link).tell(Line(action="exported", agent="A", op="after"))
+            assert json.loads(await process.stdout.readline())["operation"] == "after"
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() == 0

@@ -503,3 +503,26 @@ async def test_the_command_line_takes_a_conversation_in(
     assert TALK.splitlines()[0] in kept.stdout
     absent = await asyncio.to_thread(shell.run, "ingest", "no-such-file.txt")
     assert (absent.returncode, "cannot be read" in absent.stderr) == (2, True)
+
+
+# --- what a conversation changes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("ingest-contradicts")
+async def test_what_was_said_takes_the_place_of_what_it_contradicts(agents: Agents, nats_account: NatsAccount) -> None:
+    me = await agents()
+    kept = (await me.call("remember", content="I live in Munich.", scope="personal", category="longterm"))["memoryId"]
+    async with working(nats_account.url):
+        old = await me.call("memory_ingest", content="User: I live in Hamburg.", conversation_date="2026-01-10")
+        new = await me.call("memory_ingest", content="User: I live in Berlin.", conversation_date="2026-03-10")
+        late = await me.call("memory_ingest", content="User: I live in Rome.", conversation_date="2025-01-10")
+        other = await me.call("memory_ingest", content="User: I live in Oslo.", stream="__private__")
+    hamburg, berlin, rome = (answer["facts"][0]["memoryId"] for answer in (old, new, late))
+    assert new["facts"][0]["supersedes"] == [hamburg]
+    assert f"supersedes: {hamburg}" not in str(late["facts"])
+    history = await me.call("memory_history", chunk_id=hamburg)
+    assert [version["memoryId"] for version in history["versions"]] == [hamburg, berlin]
+    rows = await found(me, "where do I live")
+    assert {berlin, rome, kept} <= rows.keys()  # what is trusted further, or was said before, keeps its place
+    assert hamburg not in rows
+    assert "supersedes" not in other["facts"][0]  # another space

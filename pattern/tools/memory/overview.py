@@ -38,7 +38,8 @@ def _name(row: Namespace) -> str:
 
 
 def _standing(found: MemoryStatus) -> str:
-    # There is no event log and no audit file that could lose a line; what workers failed at, `pattern_health` tells.
+    # There is no event log, and what the record of changes cannot take waits in its bucket; what workers failed at,
+    # `pattern_health` tells.
     return "\n".join(
         (
             f"Loomem Status: {found.status}",
@@ -53,6 +54,7 @@ def _standing(found: MemoryStatus) -> str:
             "consolidation=n/a",
             f"Empty extractions (last 60m): {_count(found.empty_extractions)}",
             *([] if found.extraction is None else [f"Source {found.source_id}: {_job(found)}"]),
+            *([] if found.llm is None else [f"Language model: {found.llm}"]),
         )
     )
 
