@@ -34,6 +34,7 @@ from loomem.views.projection import Projection
 from loomem.views.together import views_of
 from loomem.views.warm import WarmStart
 from pattern.clock import RandomIds
+from pattern.dictionary import dictionary
 from pattern.node import CONNECT_S, Broker
 from pattern.settings import Settings
 from pattern.version import VERSION
@@ -62,7 +63,9 @@ class Parts:
         self.caller = await load(buckets, identity_spec(settings))
         async with (
             warm_start(settings, self.caller, self.clock) as warm,
-            views_of(KvFeed(self.link), buckets, self.caller, warm=warm) as views,
+            views_of(
+                KvFeed(self.link), buckets, self.caller, warm=warm, dictionary=dictionary(settings.graph)
+            ) as views,
         ):
             self._projection = views.projection
             asker = self._asker()
