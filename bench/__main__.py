@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from bench import embed, processes, reads, retrieval, search, text, writes
+from bench import embed, processes, reads, retrieval, search, text, vectors, writes
 from bench.report import ROOT, Effort, Row, environment, table, to_json
 
 Benchmark = Callable[[Effort], Awaitable[list[Row]]]
@@ -24,6 +24,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "search": search.search,
     "embed": embed.embed,
     "retrieval": retrieval.retrieval,
+    "vectors": vectors.vectors_,
 }
 SIZES = (1_000, 10_000, 100_000)
 QUICK = 0.1
