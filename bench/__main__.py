@@ -8,7 +8,11 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+<<<<<<< HEAD
 from bench import embed, processes, reads, retrieval, search, text, vectors, writes
+=======
+from bench import dates, embed, knowledge, processes, reads, retrieval, search, text, writes
+>>>>>>> main
 from bench.report import ROOT, Effort, Row, environment, table, to_json
 
 Benchmark = Callable[[Effort], Awaitable[list[Row]]]
@@ -20,11 +24,16 @@ BENCHMARKS: dict[str, Benchmark] = {
     "visible": reads.visible,
     "start": processes.start,
     "views": processes.views,
+    "dates": dates.dates,
     "text": text.text,
     "search": search.search,
     "embed": embed.embed,
     "retrieval": retrieval.retrieval,
+<<<<<<< HEAD
     "vectors": vectors.vectors_,
+=======
+    "knowledge": knowledge.knowledge,
+>>>>>>> main
 }
 SIZES = (1_000, 10_000, 100_000)
 QUICK = 0.1
@@ -50,11 +59,12 @@ def main() -> None:
     parser.add_argument("--strict", action="store_true", help="a missed budget is exit code 1")
     parser.add_argument("--data", type=Path, nargs="+", default=[], help="for retrieval: haystacks, JSON lines or .xz")
     parser.add_argument("--unit", choices=["turn", "session"], default="turn", help="for retrieval: what evidence is")
+    parser.add_argument("--arms", action="store_true", help="for retrieval: ask words alone and meaning alone, too")
     arguments = parser.parse_args()
     header = environment()
     print("  ".join(f"{name} {value}" for name, value in header.items()), end="\n\n", flush=True)
     sizes = tuple(int(size) for size in arguments.sizes.split(","))
-    effort = Effort(sizes, QUICK if arguments.quick else 1.0, tuple(arguments.data), arguments.unit)
+    effort = Effort(sizes, QUICK if arguments.quick else 1.0, tuple(arguments.data), arguments.unit, arguments.arms)
     rows = asyncio.run(measure(arguments.names or list(BENCHMARKS), effort))
     file = arguments.json or ROOT / "bench" / "results" / f"{time.strftime('%Y-%m-%dT%H-%M-%S')}.json"
     file.parent.mkdir(parents=True, exist_ok=True)

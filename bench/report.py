@@ -26,6 +26,8 @@ class Effort(msgspec.Struct, frozen=True):
     """Files of conversations with questions, for `retrieval`."""
     unit: Literal["turn", "session"] = "turn"
     """What evidence is counted in there."""
+    arms: bool = False
+    """Whether each arm is asked alone too, there."""
 
     def rounds(self, usual: int) -> int:
         """Return how often to do something that is usually done so often."""

@@ -196,3 +196,8 @@ def identity_bucket(project: ProjectId) -> str:
 def budget_key(day: str) -> str:
     """Return the key, in the system bucket, of what language models were asked on a day."""
     return f"budget.llm.{day}"
+
+
+def purge_key(bucket: str, key: str) -> str:
+    """Return the key, in the system bucket, of a purge that is under way."""
+    return f"purge.{hashlib.sha256(f'{bucket} {key}'.encode()).hexdigest()[:32]}"

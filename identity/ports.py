@@ -47,6 +47,10 @@ class Put(msgspec.Struct, frozen=True, kw_only=True):
     """The server erases the value after so many seconds (>= 1); None = never."""
     trail: Trail = ()
     """What stood here before, passed on: a writer who heard no answer and was overtaken finds its own write in it."""
+    did: str = ""
+    """What the writer says it is doing, for the record of changes (`loomem.core.audit`); opaque here."""
+    past: str = ""
+    """What is passed on for that record, by a writer who knows what the key does not show any more."""
 
 
 class Remove(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +63,9 @@ class Remove(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason
     ttl_s: int | None = None
     """How long the marker stays; None = as long as the bucket's markers live."""
+    did: str = ""
+    past: str = ""
+    """Both as in `Put`."""
 
 
 Change = Put | Remove
@@ -76,6 +83,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     op: str | None = None
     trail: Trail = ()
     """What stood here before, as far as its writer passed it on."""
+    did: str = ""
+    """What its writer said it was doing."""
+    past: str = ""
+    """What its writer passed on for the record of changes; opaque here, as `did` is."""
+    first: bool = False
+    """Whether its writer knew that the key held nothing before."""
 
 
 class Marker(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +99,10 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     reason: Reason
     op: str | None = None
+    did: str = ""
+    past: str = ""
+    """As in `Entry`."""
+    first: bool = False
 
 
 class CaughtUp(msgspec.Struct, frozen=True):

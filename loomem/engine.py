@@ -16,6 +16,8 @@ from identity.ports import Buckets, Clock, Feed, Ids, Progress
 from identity.visibility import Scope
 from loomem.core import limits as check
 from loomem.core import plan
+from loomem.core.audit.lines import Record
+from loomem.core.audit.notes import Action
 from loomem.core.facts import FactSettings
 from loomem.core.legacy import Source
 from loomem.core.limits import Limits
@@ -24,6 +26,7 @@ from loomem.core.recall import RawQuery, clean_page, clean_query
 from loomem.core.scan import ScanPolicy
 from loomem.core.search.question import RawQuestion, clean_question
 from loomem.facts import FactEngine
+from loomem.judging import Judging
 from loomem.results import (
     BulkForgotten,
     BulkRemembered,
@@ -47,7 +50,7 @@ from loomem.store import bulk, intake, lifecycle, read, transfer
 from loomem.store.files import Files
 from loomem.store.migrate import migrate
 from loomem.store.pages import Pages
-from loomem.store.write import Door
+from loomem.store.write import Door, doing
 from loomem.views.projection import Projection
 
 
@@ -68,15 +71,25 @@ class Engine(FactEngine):
         files: Files | None = None,
         facts: FactSettings | None = None,
         search: Search | None = None,
+        judging: Judging | None = None,
+        record: Record | None = None,
     ) -> None:
-        """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`."""
+        """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`.
+
+        What leaves by an export is told to `record` first.
+        """
         self.caller = caller
         self.limits = limits
         self._projection = projection
         self._zone = zone
         self._files = files
         self._pages = Pages()
-        super().__init__(Door(caller, buckets, projection, limits, clock, ids, scan), facts or FactSettings(), search)
+        super().__init__(
+            Door(caller, buckets, projection, limits, clock, ids, scan, record),
+            facts or FactSettings(),
+            search,
+            judging,
+        )
 
     # --- remembering ---
 
@@ -272,7 +285,8 @@ class Engine(FactEngine):
         files = self._allowed()
         data = await files.read(input_path, field="inputPath", limit_bytes=self.limits.file_bytes)
         await self._all_of_now()
-        return await transfer.Import(self._door, options, progress).run(data)
+        with doing(Action.IMPORTED):
+            return await transfer.Import(self._door, options, progress).run(data)
 
     async def migrate(
         self,
@@ -296,7 +310,8 @@ class Engine(FactEngine):
             agents=tuple(dict.fromkeys((str(self.caller.agent_id), *agents))),
             operator=operator,
         )
-        return await migrate(self._door, feed, source, dry_run=dry_run, progress=progress)
+        with doing(Action.MIGRATED):
+            return await migrate(self._door, feed, source, dry_run=dry_run, progress=progress)
 
     # --- reading ---
 

@@ -7,6 +7,17 @@ import msgspec
 from loomem.results import Notice, Result
 
 
+class Judged(Result, frozen=True, kw_only=True):
+    """What a fact was found to mean for an older memory."""
+
+    memory_id: str
+    relation: str
+    """`updates` or `extends`."""
+    reason: str
+    by: str
+    """`rules`, or the name of the model."""
+
+
 class Stored(Result, frozen=True, kw_only=True):
     """A fact that was stored."""
 
@@ -15,6 +26,8 @@ class Stored(Result, frozen=True, kw_only=True):
     """Its first characters, as they were stored."""
     supersedes: list[str] | None = None
     """Whose place it takes."""
+    judged: list[Judged] | None = None
+    """What it was found to contradict or to add to, unasked."""
     stream: str
     scope: str
     category: str
@@ -140,6 +153,8 @@ class Version(Result, frozen=True, kw_only=True):
     current: bool
     superseded_by: str | None = None
     supersedes: list[str] | None = None
+    reason: str | None = None
+    """Why it took their place, where that was not said but found."""
     trust: str | None = None
     source_id: str | None = None
     stream: str

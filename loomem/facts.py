@@ -9,6 +9,7 @@ import msgspec
 
 from loomem.core import limits as check
 from loomem.core import plan
+from loomem.core.audit.notes import Action
 from loomem.core.facts import FactSettings
 from loomem.core.rating import clean_given
 from loomem.core.stats import Meaning
@@ -24,20 +25,24 @@ from loomem.fact_results import (
     Restored,
     Stored,
 )
+from loomem.judging import Judging
 from loomem.search import Search
 from loomem.store import deletion, facts, feedback, history, overview
 from loomem.store.cleaning import Cleaning
 from loomem.store.streams import stream_of
-from loomem.store.write import Door
+from loomem.store.write import Door, doing
 
 
 class FactEngine:
     """What one caller may do with facts."""
 
-    def __init__(self, door: Door, settings: FactSettings, search: Search | None) -> None:
+    def __init__(
+        self, door: Door, settings: FactSettings, search: Search | None, judging: Judging | None = None
+    ) -> None:
         self._door = door
         self._facts = settings
         self._search = search
+        self._judging = judging
 
     async def store(
         self,
@@ -63,7 +68,7 @@ class FactEngine:
             supersedes=supersedes,
             stream=stream,
         )
-        return await facts.store(self._door, raw, self._facts)
+        return await facts.store(self._door, raw, self._facts, self._judging)
 
     async def delete(self, *, chunk_id: object, stream: object = None) -> Deleted:
         """Hide a memory of the caller's own at once and everywhere; it can be restored for as long as the limits say.
@@ -78,7 +83,9 @@ class FactEngine:
 
         Raises: InvalidInput, NotFound, AccessDenied, LimitExceeded, Conflict, Unavailable.
         """
-        return await deletion.restore(self._door, check.clean_id(memory_id, self._door.limits))
+        ident = check.clean_id(memory_id, self._door.limits)
+        with doing(Action.RESTORED):
+            return await deletion.restore(self._door, ident)
 
     async def deleted(self) -> DeletedMemories:
         """Return what can be restored, the last deleted first. Raises: Unavailable."""

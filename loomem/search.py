@@ -20,11 +20,13 @@ import msgspec
 
 from identity.errors import LoomError
 from identity.ports import Clock
+from loomem.core.analyse import Analyser
 from loomem.core.embedding import Asker, Embedded, Readiness
 from loomem.core.position import format_position
 from loomem.core.row import Place, Row
 from loomem.core.search.admit import happened_within, since, was_valid
 from loomem.core.search.collapse import capped, collapse
+from loomem.core.search.cover import LEAST, LOOKED_AT, enough, held
 from loomem.core.search.fuse import Fused, Hit, Part, Signals, fuse
 from loomem.core.search.gist import gist
 from loomem.core.search.question import Question
@@ -33,6 +35,7 @@ from loomem.core.search.weigh import Span, Weighing
 from loomem.core.search.when import mentioned, only_dates
 from loomem.core.stats import Meaning
 from loomem.core.times import millis
+from loomem.core.vector import text_of
 from loomem.found import shown, within_budget
 from loomem.results import Arm, Explained, Found, FoundRow
 from loomem.views.together import Views
@@ -110,6 +113,7 @@ class Search:
         self._threads = views.threads
         self._dates = views.dates
         self._asker = asker
+        self._analyser = Analyser()
         self._feedback = views.feedback
         self._chains = views.projection.records.chains
 
@@ -156,6 +160,8 @@ class Search:
             trouble.append(f"the model is {state.state}{f': {state.reason}' if state.reason else ''}")
         if self._vectors.unreadable:
             trouble.append(f"{self._vectors.unreadable} unreadable")
+        if former := sum(each.held for each in held if each.model != model):
+            trouble.append(f"{former} vectors of former models")
         return Meaning(state.state, lambda row: self._vectors.has(row, model), "; ".join(trouble) or None)
 
     async def rank(
@@ -210,7 +216,7 @@ class Search:
             missing = [hit.number for hit in words if hit.number not in known]
             meaning = sorted([*meaning, *near.scores(embedded, missing)], key=lambda hit: -hit.score)
         fused = fuse(
-            Signals(text=text),
+            Signals(text=text, held=self._held(text, words) if meaning else 1.0),
             words,
             meaning,
             None if self._threads.is_empty else self._threads.turn,
@@ -234,6 +240,13 @@ class Search:
             degraded,
             all_words and all_meaning and len(weighed) == len(fused),
         )
+
+    def _held(self, text: str, words: Sequence[Hit]) -> float:
+        """Return which part of a question the best of what its words found holds; 1 where that is not asked."""
+        if not words or enough(text) < LEAST:
+            return 1.0
+        rows = (self._projection.records.row(hit.number) for hit in words[:LOOKED_AT])
+        return held(self._analyser, text, [text_of(row.memory) for row in rows if row is not None])
 
     def _after_successors(self, ranked: list[Scored]) -> list[Scored]:
         """Return rows with each that was superseded behind what took its place, right behind it if it stood before."""

@@ -59,6 +59,7 @@ def run(settings: Settings) -> int:
     @asynccontextmanager
     async def services(link: Link) -> AsyncGenerator[StatusSource, None]:
         from loomem.node.embedding import answering
+        from loomem.node.judging import judging
         from loomem.workers.services import open_services
 
         node_id = await asyncio.to_thread(NodeFiles.of(spec).node_id)
@@ -68,10 +69,15 @@ def run(settings: Settings) -> int:
             clock=SystemClock(),
             replicas=settings.replicas,
             embed=model_settings(settings),
+            audit=settings.audit,
             llm=settings.llm,
             shared=settings.nats.url is not None,
         )
-        async with opened as background, answering(link, node_id, background.host):
+        async with (
+            opened as background,
+            answering(link, node_id, background.host),
+            judging(link, node_id, background.models),
+        ):
             yield background
 
     return asyncio.run(run_node(spec, services, source=source_of(settings)))

@@ -18,12 +18,16 @@ from identity.agent import Caller
 from identity.ports import Clock
 from identity.registry import IdentitySpec, load
 from loomem.companion import Companion
+from loomem.core.llm import Use
 from loomem.embed.settings import Adapter
 from loomem.engine import Engine
+from loomem.judging import Judging
+from loomem.nats.audit import AuditStream
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
 from loomem.node.embedding import NodeAsker
+from loomem.node.judging import NodeJudge
 from loomem.search import Search
 from loomem.store.files import Files
 from loomem.views.projection import Projection
@@ -64,6 +68,7 @@ class Parts:
             settling(views),
         ):
             self._projection = views.projection
+            asker = self._asker()
             yield Engine(
                 caller=self.caller,
                 buckets=buckets,
@@ -75,12 +80,20 @@ class Parts:
                 zone=settings.timezone,
                 facts=settings.facts,
                 files=Files((settings.files_dir,)),
+                record=AuditStream(self.link, settings.audit, replicas=settings.replicas),
                 search=Search(
                     views=views,
                     clock=self.clock,
                     settings=settings.search,
                     zone=settings.timezone,
-                    asker=self._asker(),
+                    asker=asker,
+                ),
+                judging=Judging(
+                    views=views,
+                    clock=self.clock,
+                    settings=settings.contradict,
+                    asker=asker,
+                    model=self._judge(),
                 ),
             )
 
@@ -89,6 +102,12 @@ class Parts:
         if self.settings.embed.adapter is Adapter.NONE or not self.settings.node:
             return None
         return NodeAsker(self.link, lambda: self.broker.node_id, query_chars=self.settings.embed.query_chars)
+
+    def _judge(self) -> NodeJudge | None:
+        """Return who judges contradictions; None when rules do."""
+        if self.settings.llm.off(Use.JUDGE) is not None or not self.settings.node:
+            return None
+        return NodeJudge(self.link, lambda: self.broker.node_id)
 
     async def loaded(self) -> None:
         """Return when the views hold what the buckets held at the start. Raises: Unavailable."""

@@ -24,6 +24,7 @@ from pattern.version import VERSION
 
 if TYPE_CHECKING:
     from loomem.engine import Engine
+    from loomem.nats.link import Link
     from pattern.parts import Parts
 
 log = logging.getLogger(__name__)
@@ -65,6 +66,13 @@ class Service:
         if self._engine is None:
             raise self._fault or Unavailable
         return self._engine
+
+    async def link(self) -> Link:
+        """Return the connection itself, for what an operator does below any engine. Raises: Unavailable."""
+        self.wake()
+        parts = await self._connecting()
+        await _connected(parts)
+        return parts.link
 
     async def health(self) -> HealthReport:
         self.wake()

@@ -16,6 +16,8 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from identity.errors import InvalidInput
+from loomem.core.audit.settings import AuditSettings
+from loomem.core.contradict.settings import ContradictSettings
 from loomem.core.facts import FactSettings
 from loomem.core.limits import Limits
 from loomem.core.llm import LlmSettings
@@ -77,8 +79,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     timezone: ZoneInfo
     replicas: int
     limits: Limits
+    audit: AuditSettings
+    """How long the record of changes is kept."""
     embed: EmbedSettings
     """The model that the node embeds with."""
+    contradict: ContradictSettings
+    """What a fact that is stored is compared with."""
     llm: LlmSettings
     """What is asked of a language model, and how much of it."""
     search: SearchSettings
@@ -126,7 +132,9 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
         timezone=ZoneInfo(file.timezone),
         replicas=file.nats.replicas,
         limits=msgspec.structs.replace(file.limits, retention_s=file.retention.soft_delete_days * 86_400),
+        audit=file.audit,
         embed=_embed(file, cwd),
+        contradict=file.contradiction,
         llm=file.llm,
         search=file.search,
         profile=file.profile,

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from mcp.client import Client
@@ -32,15 +33,22 @@ MODEL_S = 120.0
 POLL_S = 1.0
 LOGGED_CHARS = 4_000
 """Of what a server said before it failed."""
-INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "OMP_NUM_THREADS")
+INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "OMP_NUM_THREADS", "PATTERN_SEARCH_DEADLINE_MS")
+"""The deadline too: on a busy machine the default would measure the machine."""
+ALONE = {
+    "words": {"PATTERN_EMBEDDER": "none"},
+    "meaning": {"PATTERN_SEARCH_ARMS_WORDS": "0", "PATTERN_SEARCH_ARMS_WORDS_LONG": "0"},
+}
+"""Settings of a server that searches with one arm alone; conversations, weights and all else stay."""
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
 class Asked:
     """A haystack in the product: which turn each memory is, and the answers."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, turns: dict[str, str]) -> None:
         self._client = client
-        self._turns: dict[str, str] = {}
+        self.turns = turns
         """Of each id of a memory, the turn stored in it."""
         self.cut = 0
         """Turns too long to be stored whole."""
@@ -68,10 +76,16 @@ class Asked:
         async with asyncio.timeout(EMBEDDED_S):
             while True:
                 status = await self._call("memory_status", {})
-                if status["memories"] == status["embedded"]:
+                if status["memories"] == status["embedded"] >= len(self.turns):
                     return
                 if status["embedded"] == 0 and time.monotonic() - began > MODEL_S:
                     return
+                await asyncio.sleep(POLL_S)
+
+    async def settled(self) -> None:
+        """Return when an answer lacks nothing: what others stored is read and indexed. Raises: TimeoutError."""
+        async with asyncio.timeout(MODEL_S):
+            while (await self._call("memory_search", {"query": "settled"})).get("degraded"):  # noqa: ASYNC110
                 await asyncio.sleep(POLL_S)
 
     async def ask(self, question: str) -> list[str]:
@@ -79,7 +93,7 @@ class Asked:
         found = await self._call("memory_search", {"query": question, "top_k": TOP_K})
         for reason in found.get("degraded") or ():
             self.degraded[reason] = self.degraded.get(reason, 0) + 1
-        return [self._turns[row["id"]] for row in found["rows"] if row["id"] in self._turns]
+        return [self.turns[row["id"]] for row in found["rows"] if row["id"] in self.turns]
 
     async def _store(self, haystack: Haystack, session: Session, turn: Turn) -> None:
         content = spoken(turn)
@@ -93,7 +107,7 @@ class Asked:
             "date": turn.time or session.date,
         }
         stored = await self._call("memory_store", {"content": content, "metadata": metadata})
-        self._turns[stored["memoryId"]] = turn.id
+        self.turns[stored["memoryId"]] = turn.id
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         async with asyncio.timeout(CALL_S):
@@ -118,16 +132,17 @@ def home() -> Generator[Path]:
 
 
 @asynccontextmanager
-async def asked(place: Path, user: str) -> AsyncGenerator[Asked]:
-    """The product for one user, served over stdio by the command a client starts."""
-    parameters = StdioServerParameters(
-        command=sys.executable, args=["-m", "pattern"], env=_environment(place, user), cwd=place
-    )
+async def asked(
+    place: Path, user: str, turns: dict[str, str] | None = None, settings: Mapping[str, str] = NO_SETTINGS
+) -> AsyncGenerator[Asked]:
+    """The product for one user, served over stdio by the command a client starts; `turns`: what is stored already."""
+    environment = {**_environment(place, user), **settings}
+    parameters = StdioServerParameters(command=sys.executable, args=["-m", "pattern"], env=environment, cwd=place)
     file = place / "stderr.log"
     with file.open("a", encoding="utf-8") as log:
         try:
             async with Client(stdio_client(parameters, errlog=log)) as client:
-                yield Asked(client)
+                yield Asked(client, {} if turns is None else turns)
         except Exception as error:
             error.add_note(file.read_text(encoding="utf-8", errors="replace")[-LOGGED_CHARS:])
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,6 +22,8 @@ class _Stored(msgspec.Struct, frozen=True, kw_only=True):
 
     answers: dict[str, list[str]]
     """Of each question, the turns found."""
+    alone: dict[str, dict[str, list[str]]]
+    """The same of each arm alone, where that was asked for."""
     laps_s: list[float]
     stored_s: float
     embedded_s: float
@@ -34,7 +36,7 @@ async def retrieval(effort: Effort) -> list[Row]:
     runs: list[Run] = []
     for file in effort.data:
         runs.append(await _measured(file, effort))
-        print(figures.table(runs[-1]), flush=True)
+        print(figures.table(runs[-1]), figures.arms_table(runs[-1]), sep="\n", flush=True)
     if not runs:
         print("retrieval: no --data given, nothing measured")
         return []
@@ -50,9 +52,9 @@ async def _measured(file: Path, effort: Effort) -> Run:
     stored: list[_Stored] = []
     with product.home() as home:
         for haystack in haystacks:
-            stored.append(await _through_product(home, haystack, effort.unit))
+            stored.append(await _through_product(home, haystack, effort))
             print(f"{haystack.id}: {len(haystack.turns)} turns, {len(stored[-1].laps_s)} questions", flush=True)
-            answers += _compared(haystack, stored[-1].answers, effort.unit)
+            answers += _compared(haystack, stored[-1], effort.unit)
     return Run(
         data=file.name.split(".")[0],
         unit=effort.unit,
@@ -73,37 +75,56 @@ def _some(haystack: Haystack, effort: Effort) -> Haystack:
     return msgspec.structs.replace(haystack, questions=haystack.questions[::step])
 
 
-async def _through_product(home: Path, haystack: Haystack, unit: Unit) -> _Stored:
+async def _through_product(home: Path, haystack: Haystack, effort: Effort) -> _Stored:
     user = re.sub(r"[^A-Za-z0-9]+", "-", haystack.id)
-    questions = _answerable(haystack, unit)
+    questions = _answerable(haystack, effort.unit)
     async with product.asked(home, user) as asked:
         began = time.perf_counter()
         await asked.store(haystack)
         stored = time.perf_counter()
         await asked.embedded()
         embedded = time.perf_counter()
-        found, laps = await product.timed_answers(asked, [question.text for question in questions])
-        return _Stored(
-            answers={question.id: turns for question, turns in zip(questions, found, strict=True)},
-            laps_s=laps,
-            stored_s=stored - began,
-            embedded_s=embedded - stored,
-            cut=asked.cut,
-            degraded=asked.degraded,
-        )
+        answers, laps = await _answers(asked, questions)
+    degraded = [asked.degraded]
+    alone: dict[str, dict[str, list[str]]] = {}
+    for arm, settings in product.ALONE.items() if effort.arms else ():
+        async with product.asked(home, user, asked.turns, settings) as one:
+            await one.settled()
+            alone[arm], _ = await _answers(one, questions)
+            degraded.append({f"{arm} alone: {reason}": count for reason, count in one.degraded.items()})
+    return _Stored(
+        answers=answers,
+        alone=alone,
+        laps_s=laps,
+        stored_s=stored - began,
+        embedded_s=embedded - stored,
+        cut=asked.cut,
+        degraded=_added(degraded),
+    )
 
 
-def _compared(haystack: Haystack, answers: dict[str, list[str]], unit: Unit) -> list[Answer]:
+async def _answers(asked: product.Asked, questions: Sequence[Question]) -> tuple[dict[str, list[str]], list[float]]:
+    found, laps = await product.timed_answers(asked, [question.text for question in questions])
+    return {question.id: turns for question, turns in zip(questions, found, strict=True)}, laps
+
+
+def _compared(haystack: Haystack, stored: _Stored, unit: Unit) -> list[Answer]:
     turns = haystack.turns
     bar = Bar([turn.id for _, turn in turns], [spoken(turn) for _, turn in turns])
     session = {turn.id: session.id for session, turn in turns}
     found: list[Answer] = []
     for question in _answerable(haystack, unit):
         gold = haystack.gold(question, unit)
-        ours, bars = answers[question.id], bar.search(question.text, product.TOP_K)
+        rankings = {
+            "ours": stored.answers[question.id],
+            "bar": bar.search(question.text, product.TOP_K),
+            **{arm: answers[question.id] for arm, answers in stored.alone.items()},
+        }
         if unit == "session":
-            ours, bars = [session[turn] for turn in ours], [session[turn] for turn in bars]
-        found.append(Answer(haystack.lang, question.category, measure(ours, gold), measure(bars, gold)))
+            rankings = {name: [session[turn] for turn in turns] for name, turns in rankings.items()}
+        measured = {name: measure(turns, gold) for name, turns in rankings.items()}
+        ours, bars = measured.pop("ours"), measured.pop("bar")
+        found.append(Answer(haystack.lang, question.category, ours, bars, measured))
     return found
 
 

@@ -6,6 +6,8 @@
     times      ISO-8601 in UTC
     knowledge  what is known of a memory beside its text
     facts      what a fact is read to be, how far it is trusted, whose place it may take
+    transcript  a conversation taken apart: who said what, and where it stands
+    extract    what of it are facts: the rules for all, and a reader without a model
     streams    the words by which spaces are named
     rating     what a memory was worth to its readers
     stats      a stretch of memory in numbers

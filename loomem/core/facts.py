@@ -157,6 +157,14 @@ def in_place_of(known: Knowledge, old: Sequence[Memory]) -> Knowledge:
     )
 
 
+def adding_to(known: Knowledge, old: Sequence[Memory]) -> Knowledge:
+    """Return what is known of a fact that adds to others: it shares the root of the first, unless it has one."""
+    if not old or known.root_id is not None:
+        return known
+    first = old[0].knowledge
+    return msgspec.structs.replace(known, root_id=(None if first is None else first.root_id) or old[0].id)
+
+
 def category_of(scope: Scope, kind: FactType | None) -> Category:
     """Return under which category a fact of a kind is stored in a scope."""
     if scope in (Scope.PRIVATE, Scope.PERSONAL):

@@ -48,6 +48,21 @@ class Relation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     object_type: str = "Concept"
 
 
+BY_RULES = "rules"
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What was found about an older memory when this one was stored."""
+
+    memory_id: str
+    relation: str
+    """`updates`: this one took its place; `extends`: this one adds to it."""
+    reason: str | None = None
+    """In words of this memory alone."""
+    by: str = BY_RULES
+    """`rules`, or the name of the model."""
+
+
 class Knowledge(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
 ):
@@ -88,6 +103,8 @@ class Knowledge(
     """Version of the rules by which a conversation was taken in."""
     supersedes: tuple[str, ...] = ()
     """Ids of the records whose place this one takes. Supersession stands here and nowhere else."""
+    judged: tuple[Judgement, ...] = ()
+    """What it was found to mean for older ones."""
     root_id: str | None = None
     """The first record of its chain."""
     chain_version: int = 1

@@ -188,6 +188,10 @@ class Models(Protocol):
         """Return which model a use asks."""
         ...
 
+    async def warm(self) -> None:
+        """Make ready what the first question would wait for, which is seconds."""
+        ...
+
     async def ask(self, question: Question) -> Answer:
         """Return the model's answer, an object of the schema as far as the model keeps to it.
 

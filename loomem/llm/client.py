@@ -83,6 +83,10 @@ class Client:
         except TimeoutError:
             raise ModelFailed(Fault.NETWORK, f"no answer within {whole_s:g} seconds", passing=True) from None
 
+    async def warm(self) -> None:
+        """Import the SDK."""
+        await self._opened()
+
     async def close(self) -> None:
         """Give back connections."""
         if self._sdk is not None:

@@ -50,6 +50,7 @@ class _Batch:
                 "Update the server, or make the changes one by one.",
                 unsupported="batch",
             )
+        await self._see_past()
         for _ in range(LOOKS):
             if self._pending[0].look and (revisions := await self._look()) is not None:
                 return revisions
@@ -74,7 +75,7 @@ class _Batch:
 
     async def _look(self) -> list[int] | None:
         """Return the revisions if the batch has happened, None if it has to be sent (again). Raises: as `Pending.settle`."""
-        held = await self._look_at_all()
+        held = await self._look_at_all(self._pending)
         for index, (pending, seen) in enumerate(zip(self._pending, held, strict=True)):
             if (revision := pending.found(seen)) is not None:
                 return self._revisions(revision, at=index)
@@ -83,14 +84,20 @@ class _Batch:
         await asyncio.sleep(max(pending.pause_s for pending in self._pending))
         return None
 
-    async def _look_at_all(self) -> list[Entry | Marker | None]:
+    async def _see_past(self) -> None:
+        """Read the keys that are written over, for what is passed on of them."""
+        over = [pending for pending in self._pending if pending.reads_past]
+        for pending, held in zip(over, await self._look_at_all(over), strict=True):
+            pending.saw(held)
+
+    async def _look_at_all(self, some: Sequence[Pending]) -> list[Entry | Marker | None]:
         gate = asyncio.Semaphore(LOOK_AT_ONCE)
 
         async def look(key: str) -> Entry | Marker | None:
             async with gate:
                 return await self._bucket.look_at(key)
 
-        return await asyncio.gather(*(look(pending.change.key) for pending in self._pending))
+        return await asyncio.gather(*(look(pending.change.key) for pending in some))
 
     async def _send(self) -> int:
         """Publish every message and return the sequence of the last.
@@ -103,7 +110,7 @@ class _Batch:
         ack = Ack()
         for number, pending in enumerate(self._pending, 1):
             change = pending.change
-            headers = headers_of(change, pending.base, ttl=self._bucket.ttl)
+            headers = headers_of(change, pending.base, ttl=self._bucket.ttl, past=pending.past)
             headers |= {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(number)}
             subject = f"$KV.{self._bucket.name}.{change.key}"
             value = change.value if isinstance(change, Put) else b""

@@ -17,6 +17,7 @@ import msgspec
 
 from identity.errors import AccessDenied, Conflict, InvalidInput, LimitExceeded, Unavailable
 from identity.ports import Change, Entry, Marker, Put, Reason, Remove, Trail
+from loomem.core.audit.notes import is_recorded, past_over, past_text
 from loomem.nats import faults
 from loomem.nats.link import Link
 
@@ -26,6 +27,10 @@ OP = "Pattern-Op"
 REASON = "Pattern-Reason"
 TRAIL = "Pattern-Trail"
 """`{operation}@{revision}; ...`, newest first."""
+DID = "Pattern-Did"
+PAST = "Pattern-Past"
+"""For the record of changes; `loomem.core.audit.notes` says what they hold."""
+AFTER = "Nats-Expected-Last-Subject-Sequence"
 KEY_BYTES = 512
 """A key of about 4 000 bytes makes the server close the connection; ours stay far below."""
 MARKER_LIFE_S = 7 * 86_400
@@ -90,13 +95,18 @@ def held_of(key: str, value: bytes, headers: Mapping[str, str], revision: int, a
     if not headers:
         return Entry(key=key, value=value, revision=revision, at=at)
     placed = headers.get("Nats-Marker-Reason")
+    did, past = headers.get(DID, ""), headers.get(PAST, "")
     if placed is None and headers.get("KV-Operation") not in ("DEL", "PURGE"):
         trail = _trail(headers.get(TRAIL, ""))
-        return Entry(key=key, value=value, revision=revision, at=at, op=headers.get(OP), trail=trail)
+        first = not past and headers.get(AFTER) == "0"
+        op = headers.get(OP)
+        return Entry(
+            key=key, value=value, revision=revision, at=at, op=op, trail=trail, did=did, past=past, first=first
+        )
     # A marker that the server places has no operation at all, which nats-py takes for a value (pinned by test_nats_bucket).
     said = headers.get(REASON, "")
     known = said if said in _REASONS else "expire" if placed == "MaxAge" else "other"
-    return Marker(key=key, revision=revision, at=at, reason=Reason(known), op=headers.get(OP))
+    return Marker(key=key, revision=revision, at=at, reason=Reason(known), op=headers.get(OP), did=did, past=past)
 
 
 def _trail(text: str) -> Trail:
@@ -169,9 +179,10 @@ async def _read_by_leader(link: Link, bucket: str, key: str, subject: str) -> En
     return held_of(key, stored.data, headers, stored.seq, stored.time.astimezone(UTC))
 
 
-def headers_of(change: Change, base: int, *, ttl: bool) -> dict[str, str]:
-    """Return the headers that make a message this change, on top of the sequence `base`."""
-    headers = {"Nats-Expected-Last-Subject-Sequence": str(base), OP: change.op}
+def headers_of(change: Change, base: int, *, ttl: bool, past: str = "") -> dict[str, str]:
+    """Return the headers that make a message this change, on top of the sequence `base`; `past` is passed on."""
+    headers = {AFTER: str(base), OP: change.op}
+    headers |= {name: text for name, text in ((DID, change.did), (PAST, past)) if text}
     if isinstance(change, Put) and change.trail:
         headers[TRAIL] = "; ".join(f"{op}@{revision}" for op, revision in change.trail)
     if isinstance(change, Remove):
@@ -206,7 +217,19 @@ class Pending:
         """An attempt was made: look at the key before the next one."""
         self.unknown = False
         """An attempt ended in silence."""
+        self.past = change.past
+        """What is passed on of what the key held, for the record of changes."""
         self._lags = 0
+
+    @property
+    def reads_past(self) -> bool:
+        """Whether the key is to be read first, because what it holds may not be on record yet."""
+        return self.change.expected > 0 and not self.look and is_recorded(self.change.key)
+
+    def saw(self, held: Entry | Marker | None) -> None:
+        """Take in what the key holds: what is written over it passes that on."""
+        if held is not None and held.revision == self.base and is_recorded(self.change.key):
+            self.past = past_text(past_over(held))
 
     @property
     def pause_s(self) -> float:
@@ -233,6 +256,7 @@ class Pending:
             return revision
         now = _revision(held)
         if now == self.base:
+            self.saw(held)
             return None
         if now < self.base and self._lags < len(LAG_S):
             # Older than what is expected: a replica that lags. Sending (again) is safe, and asks the one that decides.
@@ -246,6 +270,7 @@ class Pending:
             )
         if change.expected == 0 and not isinstance(held, Entry):
             self.base = now
+            self.saw(held)
             return None
         value = held.value if isinstance(held, Entry) else None
         raise Conflict(key=change.key, expected=change.expected, actual=now, value=value)
@@ -333,6 +358,8 @@ class KvBucket:
 
     async def _attempt(self, pending: Pending) -> int:
         """Send one write until it is refused, acknowledged or met by silence."""
+        if pending.reads_past:
+            pending.saw(await self.look_at(pending.change.key))
         for _ in range(LOOKS):
             if pending.look:
                 revision = pending.settle(await self.look_at(pending.change.key))
@@ -341,7 +368,7 @@ class KvBucket:
                 await asyncio.sleep(pending.pause_s)
             pending.look = True
             try:
-                return await self._publish(pending.change, pending.base)
+                return await self._publish(pending.change, pending.base, pending.past)
             except Conflict:
                 continue
             except LimitExceeded as full:
@@ -358,17 +385,17 @@ class KvBucket:
                 raise
         raise faults.Busy("The broker's replicas disagree about a key right now.", retry_after_s=1.0)
 
-    async def _publish(self, change: Change, base: int) -> int:
+    async def _publish(self, change: Change, base: int, past: str) -> int:
         subject = f"$KV.{self._name}.{change.key}"
         value = change.value if isinstance(change, Put) else b""
-        answer = await self._link.request(subject, value, headers=headers_of(change, base, ttl=self._ttl))
+        answer = await self._link.request(subject, value, headers=headers_of(change, base, ttl=self._ttl, past=past))
         ack = msgspec.json.decode(answer.data, type=Ack)
         if ack.error is None:
             return ack.seq
         if ack.error.err_code == faults.TTL_DISABLED and self._ttl:
             # A stream of an older version: the expiry worker erases instead.
             self.lacks(ttl=True)
-            return await self._publish(change, base)
+            return await self._publish(change, base, past)
         raise ack.error.raised()
 
     async def _give_way(self, key: str, revision: int, full: LimitExceeded) -> None:

@@ -16,6 +16,7 @@ from identity.agent import Caller
 from identity.keys import GLOBAL_BUCKET, SYSTEM_BUCKET, Root, Space, identity_bucket, project_bucket, user_bucket
 from identity.registry import WARP_ROOT, subagent_key
 from identity.visibility import Sight, sights
+from loomem.nats.audit import subject_by
 from loomem.nats.bucket import stream_of
 
 
@@ -52,7 +53,7 @@ def agent_permissions(caller: Caller, *, inbox_prefix: str, node_id: str = "*") 
     `node_id` is that of the background node on its machine; by default it may ask any node how it is.
     """
     rows = sights(caller)
-    publish = ["$JS.API.INFO", f"{inbox_prefix}.>", f"pattern.node.{node_id}.*"]
+    publish = ["$JS.API.INFO", f"{inbox_prefix}.>", f"pattern.node.{node_id}.*", subject_by(caller.agent_id)]
     for row in rows:
         publish += _reading(row.bucket, row.filter)
         if row.mine:

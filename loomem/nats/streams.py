@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from identity.errors import NotFound, Unavailable
 from identity.keys import BUCKET_PREFIX
 from loomem.nats.link import Link, Message
 from loomem.nats.topology import call
@@ -80,6 +81,37 @@ class Streams:
         For what follows from something else and is gone with it: whoever holds it hears of that. Raises: as `sweep`.
         """
         await call(self._link, f"STREAM.PURGE.KV_{bucket}", {"filter": f"$KV.{bucket}.{keys}", "seq": before})
+
+    async def erase(self, bucket: str, revision: int) -> bool | None:
+        """Overwrite one change in the server's store and take it out; None = nothing stands there (any more).
+
+        False = this bucket was made by a version that forbade it: then `unlink` is what there is.
+
+        Raises: NotFound (the bucket), AccessDenied, Unavailable.
+        """
+        if not await self.stands(bucket, revision):
+            return None
+        config: dict[str, Any] = (await call(self._link, f"STREAM.INFO.KV_{bucket}"))["config"]
+        if config.get("deny_delete"):
+            return False
+        try:
+            await call(self._link, f"STREAM.MSG.DELETE.KV_{bucket}", {"seq": revision, "no_erase": False})
+        except (NotFound, Unavailable):
+            if await self.stands(bucket, revision):
+                raise
+        return True
+
+    async def unlink(self, bucket: str, key: str, revision: int) -> None:
+        """Take away what a key held up to a revision; the bytes stay in the server's files until it makes room. Raises: as `erase`."""
+        await self.sweep(bucket, key, revision)
+
+    async def stands(self, bucket: str, revision: int) -> bool:
+        """Say whether the stream itself still has the change of this revision. Raises: as `erase`."""
+        try:
+            await call(self._link, f"STREAM.MSG.GET.KV_{bucket}", {"seq": revision})
+        except NotFound:
+            return False
+        return True
 
     async def held(self, bucket: str, keys: str) -> tuple[frozenset[str], int]:
         """Return the keys of a pattern that hold something or have a marker, and the last revision at that time.

@@ -83,7 +83,8 @@ def stream_config(bucket: str, features: Features, *, replicas: int = 1) -> dict
         "max_msg_size": -1,
         "discard": "new",
         "duplicate_window": 120 * 10**9,
-        "deny_delete": True,
+        # An operator's purge overwrites a message in the server's files, which is a deletion to the server; agents may not.
+        "deny_delete": kind.plain,
         "allow_rollup_hdrs": True,
         "allow_direct": True,
     }

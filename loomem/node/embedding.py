@@ -3,6 +3,11 @@
 The subject carries the node's id, so no text of a query reaches another's node. Every wait is bounded: a node refuses at
 once when too many questions wait, passes over those whose asker has left, and a server without a node hears so at once.
 
+Plain requests, and not the `micro` module of nats-py (read at 2.16): its service is bound to one client, and a link of ours has
+a new one after each loss, so it would come back as another instance with its counts at zero; what an endpoint counts as its
+time ends where its callback does, which here only queues; an error of a handler is sent to the asker with its text; and
+`datetime.utcnow` warns from Python 3.12 on. So `nats micro ls` does not list nodes: `pattern-memory node status` does.
+
 Deliberately absent: the model (`loomem.embed`); vectors of memories, which stand in the buckets.
 """
 

@@ -12,8 +12,10 @@ import msgspec
 from identity.errors import CoreProtected, InvalidInput
 from loomem.core import limits as check
 from loomem.core import plan
+from loomem.core.audit.notes import Blocked
 from loomem.core.facts import (
     FactSettings,
+    adding_to,
     category_of,
     clean_fact,
     clean_fact_content,
@@ -26,7 +28,8 @@ from loomem.core.knowledge import Knowledge
 from loomem.core.record import Category
 from loomem.core.row import Row
 from loomem.core.streams import USER_DEFAULT, Stream, built_in, word_of
-from loomem.fact_results import Stored
+from loomem.fact_results import Judged, Stored
+from loomem.judging import Found, Judging
 from loomem.results import Notice
 from loomem.store.cleaning import Cleaning
 from loomem.store.streams import stream_of
@@ -52,8 +55,8 @@ class RawFact(msgspec.Struct, frozen=True, kw_only=True):
     stream: object = None
 
 
-async def store(door: Door, raw: RawFact, settings: FactSettings) -> Stored:
-    """Store a fact.
+async def store(door: Door, raw: RawFact, settings: FactSettings, judging: Judging | None = None) -> Stored:
+    """Store a fact, in the place of those that it names, and of those that it is judged to contradict.
 
     Raises: InvalidInput, AccessDenied (no such stream), CoreProtected, LimitExceeded, Unavailable.
     """
@@ -69,20 +72,30 @@ async def store(door: Door, raw: RawFact, settings: FactSettings) -> Stored:
     now_ms = door.now_ms
     known = known_of(text, fact, now=plan.text_of(now_ms), honoured=settings.honor_caller_trust_source)
     ident = door.ids.memory_id()
-    replaced, blocked = _guarded(await replaceable(door, raw.supersedes, stream), known)
+    named = await replaceable(door, raw.supersedes, stream)
+    replaced, blocked = _guarded(named, known)
+    found = Found()
+    if judging is not None:
+        found = await judging.judged(text, known, stream.holds, besides={row.id for row in named})
+    replaced, blocked = [*replaced, *found.superseded][:SUPERSEDED_LIMIT], [*blocked, *found.blocked][:SUPERSEDED_LIMIT]
     notices += [_blocked(old, ident, known) for old in blocked]
     draft = plan.Draft(
         scope=stream.scope, category=category_of(stream.scope, known.fact_type), content=text, metadata=metadata
     )
     memory = plan.created(draft, door.caller, ident, now_ms, limits)
-    memory = msgspec.structs.replace(memory, knowledge=in_place_of(known, [row.memory for row in replaced]))
-    written = await door.create(memory, stream=stream.stream)
+    known = msgspec.structs.replace(in_place_of(known, [row.memory for row in replaced]), judged=found.judgements)
+    memory = msgspec.structs.replace(memory, knowledge=adding_to(known, [row.memory for row in found.extended]))
+    kept = [
+        Blocked(row.id, trust_in(row.memory.knowledge) or "none", known.trust or "none", "store") for row in blocked
+    ]
+    written = await door.create(memory, stream=stream.stream, blocked=kept)
     if fact.dropped:
         notices.append(Notice(type="relations", description=f"{fact.dropped} relations beyond the first were dropped"))
     return Stored(
         memory_id=memory.id,
         content=text[:ECHO_CHARS],
         supersedes=[row.id for row in replaced] or None,
+        judged=_told(found) or None,
         stream=stream.word,
         scope=str(memory.scope),
         category=str(memory.category),
@@ -140,6 +153,13 @@ def _guarded(rows: list[Row], known: Knowledge) -> tuple[list[Row], list[Row]]:
     """Return whose place a memory may take, and whose not because they are trusted further."""
     allowed = [row for row in rows if may_supersede(known.trust, trust_in(row.memory.knowledge))]
     return allowed, [row for row in rows if row not in allowed]
+
+
+def _told(found: Found) -> list[Judged]:
+    return [
+        Judged(memory_id=one.memory_id, relation=one.relation, reason=reason, by=one.by)
+        for one, reason in zip(found.judgements, found.reasons, strict=True)
+    ]
 
 
 def _blocked(old: Row, ident: str, known: Knowledge) -> Notice:

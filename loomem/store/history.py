@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loomem.core.knowledge import Knowledge
 from loomem.core.limits import whole_number
 from loomem.core.plan import text_of
 from loomem.core.row import Row
@@ -64,6 +65,7 @@ def _version(member: Member, successor: str | None, replaced: list[str]) -> Vers
         current=successor is None,
         superseded_by=successor,
         supersedes=replaced or None,
+        reason=None if known is None else _reason(known),
         trust=None if known is None else known.trust,
         source_id=None if known is None else known.source_id,
         stream=word_of(member.place),
@@ -71,3 +73,9 @@ def _version(member: Member, successor: str | None, replaced: list[str]) -> Vers
         agent_id=memory.agent_id,
         created_at=memory.created_at,
     )
+
+
+def _reason(known: Knowledge) -> str | None:
+    """Return why a memory took the place of others, as far as somebody judged that."""
+    why = [f"{one.reason or one.relation} (judged by {one.by})" for one in known.judged if one.relation == "updates"]
+    return "; ".join(dict.fromkeys(why)) or None

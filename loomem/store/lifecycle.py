@@ -14,11 +14,12 @@ from identity.errors import AccessDenied, Conflict, InvalidInput, NotFound
 from identity.ports import Reason
 from identity.visibility import Scope
 from loomem.core import plan
+from loomem.core.audit.notes import Action
 from loomem.core.record import Category, to_fields
 from loomem.core.row import Row
 from loomem.results import Committed, Forgotten, Notice, Shared, Updated
 from loomem.store.move import move
-from loomem.store.write import TRIES, Door, Held, Written, held_of
+from loomem.store.write import TRIES, Door, Held, Written, doing, held_of
 from loomem.views.records import Records
 
 _OWN_SCOPES = (Scope.PRIVATE, Scope.PERSONAL)
@@ -40,7 +41,8 @@ async def edit(door: Door, ident: str, edit: plan.Edit, expected: int, notices: 
         if door.space_of(memory, held.stream) == door.space_of(held.memory, held.stream):
             written = await door.replace(held, memory)
         else:  # into core, which has keys of its own
-            written, notice = await move(door, held, memory)
+            with doing(Action.CHANGED):
+                written, notice = await move(door, held, memory)
             notices = [*notices, *([notice] if notice else [])]
     except Conflict as conflict:
         raise _overtaken(await _held(door, row, at_least=_heard(conflict, held)), expected) from None
@@ -82,7 +84,8 @@ async def commit(door: Door, ident: str, content: str | None, target: Scope | No
             warnings=found or None,
         )
 
-    return await decided(door, row, once)
+    with doing(Action.COMMITTED):
+        return await decided(door, row, once)
 
 
 async def share(door: Door, ident: str, category: Category, *, keep_original: bool, force: bool) -> Shared:
@@ -111,7 +114,8 @@ async def share(door: Door, ident: str, category: Category, *, keep_original: bo
             warnings=found or None,
         )
 
-    return await decided(door, row, once)
+    with doing(Action.SHARED):
+        return await decided(door, row, once)
 
 
 async def forget(door: Door, ident: str, *, force: bool) -> Forgotten:

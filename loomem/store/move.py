@@ -36,7 +36,7 @@ async def move(door: Door, source: Held, memory: Memory) -> tuple[Written, Notic
     way = Move(bucket=source.bucket, key=source.key, revision=source.revision, id=door.ids.op_id())
     new = await door.create(memory, op=way.op)
     try:
-        await door.send(source.bucket, way.ended_by(source.memory))
+        await door.send(source.bucket, door.moved(way.ended_by(source.memory)))
     except Conflict:
         # Somebody changed or removed the source after it was read: what has been written is out of date.
         await door.send(

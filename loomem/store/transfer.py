@@ -22,6 +22,7 @@ from identity.ports import Change, Progress, Put, Reason
 from identity.visibility import Scope
 from loomem.core import envelope as form
 from loomem.core import limits as check
+from loomem.core.audit.notes import Action
 from loomem.core.plan import is_expired
 from loomem.core.position import format_position
 from loomem.core.recall import Shelf
@@ -92,6 +93,8 @@ async def export(
 ) -> Exported:
     """Write what the caller sees into a file, and tell how much and where.
 
+    It is put on record first; credentials that may not do that are told so in the result.
+
     Raises: InvalidInput (the path), Unavailable.
     """
     now = door.now
@@ -109,10 +112,10 @@ async def export(
         chunk=CHUNK,
     )
     async with files.writing(path, field="outputPath") as file:
+        notices = await _recorded(door, len(memories), file.path.name)
         for data, done in pieces:
             await file.write(data)
             await _tell(progress, done, len(memories), "exported")
-    notices: list[Notice] = []
     if corrupt := len(records.corrupt(selection.scopes)):
         notices.append(Notice(type="corrupt", description=f"{corrupt} unreadable records are not in the file"))
     return Exported(exported=len(memories), filepath=str(file.path), bytes=file.size, warnings=notices or None)
@@ -399,6 +402,15 @@ class Import:
         self._skipped += 1
         if len(self._errors) < _ERRORS_LIMIT:
             self._errors.append(error.message)
+
+
+async def _recorded(door: Door, count: int, file: str) -> list[Notice]:
+    """Put an export on record, and return what there is to say of that. Raises: Unavailable."""
+    try:
+        await door.tell(Action.EXPORTED, memories=count, file=file)
+    except AccessDenied as error:
+        return [Notice(type="not-recorded", description=f"This export is not on record: {error.message}")]
+    return []
 
 
 def _parts(batch: list[_Write]) -> Iterable[list[_Write]]:

@@ -8,8 +8,9 @@ Deliberately absent: what may be written (`core.limits`, `core.plan`), the broke
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
 
@@ -21,18 +22,41 @@ from identity.keys import Kind, Root, Space, parse_key, stream_of_token
 from identity.ports import Bucket, Buckets, Change, Clock, Ids, Marker, Put, Reason, Remove, Trail
 from identity.visibility import Scope, space_for, stream_space
 from loomem.core import plan
+from loomem.core.audit.lines import Line, Record
+from loomem.core.audit.notes import Action, Blocked, noted
+from loomem.core.knowledge import Role
 from loomem.core.limits import Limits, clean_content, clean_metadata, is_uuid
 from loomem.core.position import format_position
 from loomem.core.record import Category, Memory, decode, encode
 from loomem.core.row import Row
 from loomem.core.scan import ScanPolicy, apply_policy
-from loomem.core.times import millis
+from loomem.core.times import iso, millis
 from loomem.results import Notice
 from loomem.store.quota import Quotas, Slot
 from loomem.views.projection import Projection
 
 TRIES = 3
 """How often a change is decided anew when somebody else was quicker."""
+
+
+_DOING: ContextVar[Action | None] = ContextVar("doing", default=None)
+_REMOVED = {
+    Reason.FORGET: Action.FORGOTTEN,
+    Reason.MOVE: Action.MOVED,
+    Reason.EXPIRE: Action.EXPIRED,
+    Reason.EVICT: Action.EVICTED,
+    Reason.OTHER: Action.FORGOTTEN,
+}
+
+
+@contextmanager
+def doing(action: Action) -> Generator[None]:
+    """Have the record of changes say that what is stored inside is this; else it says what can be told from the memory."""
+    token = _DOING.set(action)
+    try:
+        yield
+    finally:
+        _DOING.reset(token)
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -81,6 +105,7 @@ class Door:
         clock: Clock,
         ids: Ids,
         scan: ScanPolicy,
+        record: Record | None = None,
     ) -> None:
         self.caller = caller
         self.limits = limits
@@ -90,6 +115,7 @@ class Door:
         self._buckets = buckets
         self._clock = clock
         self._scan = scan
+        self._record = record
 
     @property
     def now(self) -> datetime:
@@ -142,9 +168,15 @@ class Door:
         expected: int = 0,
         op: str | None = None,
         trail: Trail = (),
+        blocked: Sequence[Blocked] = (),
     ) -> tuple[str, Put]:
-        """Return the bucket and the change that stores a memory; its end travels along."""
+        """Return the bucket and the change that stores a memory; its end travels along.
+
+        `blocked` are those whose place it was to take and may not.
+        """
         space = self.space_of(memory, stream)
+        action = _DOING.get() or _done(memory, new=expected == 0)
+        old = memory.knowledge.supersedes if memory.knowledge is not None and action in _NEW else ()
         return space.bucket, Put(
             key=space.key(Kind.MEMORY, memory.id),
             value=encode(memory),
@@ -152,13 +184,27 @@ class Door:
             op=op or self.ids.op_id(),
             ttl_s=plan.server_ttl_s(memory, self.now_ms, self.limits),
             trail=trail,
+            did=self._did(action, space.root, old, blocked),
         )
+
+    def moved(self, change: Change) -> Change:
+        """Return the change that ends a move, signed for the record of changes."""
+        key = parse_key(change.key)
+        did = self._did(Action.MOVED, key.root if key is not None else Root.SHARED)
+        return msgspec.structs.replace(change, did=did)
+
+    def _did(self, action: Action, root: Root, old: Sequence[str] = (), blocked: Sequence[Blocked] = ()) -> str:
+        """Return the note of a change for the record of changes; who the user is goes to that user's own spaces only."""
+        user = "" if root is Root.SHARED else self.caller.user_id
+        return noted(self.caller.agent_id, self.caller.project_id, user, action, old, blocked)
 
     def remove(self, row: Held, reason: Reason, *, whole: bool = False) -> Change:
         """Return the change that erases a memory; what was forgotten leaves a tombstone for as long as the limits say.
 
         What took another's place leaves a stub, unless it is to go as a `whole`, as if it had never been there.
         """
+        key = parse_key(row.key)
+        did = self._did(_REMOVED[reason], key.root if key is not None else Root.SHARED)
         if plan.takes_a_place(row.memory) and not whole:
             return Put(
                 key=row.key,
@@ -166,6 +212,7 @@ class Door:
                 expected=row.revision,
                 op=plan.stub_op(self.ids.op_id()) if reason is not Reason.MOVE else self.ids.op_id(),
                 trail=row.trail,
+                did=did,
             )
         return Remove(
             key=row.key,
@@ -173,18 +220,26 @@ class Door:
             op=self.ids.op_id(),
             reason=reason,
             ttl_s=self.limits.tombstone_s if reason is Reason.FORGET else None,
+            did=did,
         )
 
     # --- sending ---
 
-    async def create(self, memory: Memory, *, stream: str | None = None, op: str | None = None) -> Written:
-        """Store a new memory, in a stream or where its scope belongs.
+    async def create(
+        self,
+        memory: Memory,
+        *,
+        stream: str | None = None,
+        op: str | None = None,
+        blocked: Sequence[Blocked] = (),
+    ) -> Written:
+        """Store a new memory, in a stream or where its scope belongs; `blocked` as in `put`.
 
         Raises: LimitExceeded, Conflict (the key is taken), Unavailable.
         """
         core = int(memory.category is Category.CORE)
         async with self.room(memory.scope, stream, new=1, core=core) as slot:
-            bucket, change = self.put(memory, stream=stream, op=op)
+            bucket, change = self.put(memory, stream=stream, op=op, blocked=blocked)
             written = await self.send(bucket, change)
             slot.note(written.bucket, written.key, written.revision)
         return written
@@ -251,6 +306,22 @@ class Door:
             self.projection.wrote(one.bucket, one.key, one.revision)
         return written
 
+    async def tell(self, action: Action, **details: str | int) -> None:
+        """Put on record what the caller does that is no change of one memory. Raises: AccessDenied, Unavailable."""
+        if self._record is None:
+            return
+        caller = self.caller
+        line = Line(
+            action=str(action),
+            at=iso(self.now),
+            op=self.ids.op_id(),
+            agent=caller.agent_id,
+            project=caller.project_id,
+            user=caller.user_id,
+            details=details,
+        )
+        await self._record.tell(line)
+
     # --- finding what is to be changed ---
 
     async def look_up(self, idents: Sequence[str]) -> None:
@@ -283,6 +354,20 @@ class Door:
         if entry is None or isinstance(entry, Marker):
             return None
         return Held(bucket, row.key, decode(entry.value), entry.revision, plan.trail_after(entry, self.now_ms))
+
+
+_NEW = frozenset({Action.STORED, Action.INGESTED, Action.IMPORTED, Action.MIGRATED})
+
+
+def _done(memory: Memory, *, new: bool) -> Action:
+    """Return what is done when a memory is stored, as far as it tells by itself."""
+    if memory.deleted_at is not None:
+        return Action.DELETED
+    if not new:
+        return Action.CHANGED
+    known = memory.knowledge
+    taken = known is not None and (known.source_id is not None or known.role is Role.EVIDENCE)
+    return Action.INGESTED if taken else Action.STORED
 
 
 def unknown(ident: str) -> NotFound | InvalidInput:

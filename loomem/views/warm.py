@@ -453,3 +453,23 @@ def _micros(moment: datetime) -> int:
 
 def _moment(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
+
+
+def scrub(folder: Path, keys: Sequence[str]) -> int:
+    """Overwrite what the copies in a folder hold of some keys; return how many rows. Blocks: run it in a thread.
+
+    A copy that cannot be written is removed: it is disposable.
+    """
+    rows = 0
+    for path in sorted(folder.glob("*.sqlite")):
+        try:
+            with closing(sqlite3.connect(path, timeout=2.0)) as connection, connection:
+                connection.execute("PRAGMA secure_delete = ON")
+                for key in keys:
+                    rows += connection.execute(
+                        "DELETE FROM entries WHERE key = ? AND value IS NOT NULL", (key,)
+                    ).rowcount
+                    rows += connection.execute("DELETE FROM terms WHERE address GLOB ?", (f"*{key}",)).rowcount
+        except sqlite3.Error:
+            path.unlink(missing_ok=True)
+    return rows

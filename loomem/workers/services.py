@@ -10,6 +10,7 @@ from uuid import uuid4
 import msgspec
 
 from identity.ports import Clock
+from loomem.core.audit.settings import AuditSettings
 from loomem.core.embedding import EmbeddingState
 from loomem.core.limits import Limits
 from loomem.core.llm import LlmSettings, Models
@@ -18,10 +19,12 @@ from loomem.embed.opening import open_embedder
 from loomem.embed.settings import Adapter, EmbedSettings
 from loomem.llm.budget import Budget
 from loomem.llm.client import opened
+from loomem.nats.audit import AuditStream
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.streams import Streams
 from loomem.nats.topology import KvBuckets
+from loomem.workers.audit import AuditWorker
 from loomem.workers.crew import Crew, CrewLimits
 from loomem.workers.duty import Worker
 from loomem.workers.embed import EmbedWorker
@@ -78,6 +81,7 @@ async def open_services(
     replicas: int = 1,
     crew_limits: CrewLimits | None = None,
     embed: EmbedSettings = NO_MODEL,
+    audit: AuditSettings | None = None,
     llm: LlmSettings = NO_LLM,
     shared: bool = True,
 ) -> AsyncGenerator[Services, None]:
@@ -88,7 +92,11 @@ async def open_services(
     """
     buckets, feed, streams = KvBuckets(link, replicas=replicas), KvFeed(link), Streams(link)
     host = ModelHost(embed, open_model=partial(open_embedder, shared=shared))
-    workers: list[Worker] = [ExpireWorker(buckets, feed, streams, limits, clock)]
+    kept = audit or AuditSettings()
+    workers: list[Worker] = [
+        ExpireWorker(buckets, feed, streams, limits, clock),
+        AuditWorker(AuditStream(link, kept, replicas=replicas), clock, kept),
+    ]
     embedder: str | None = None
     if host.name is not None:
         workers.append(EmbedWorker(host, host.name, streams, limits, clock))

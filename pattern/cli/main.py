@@ -9,6 +9,7 @@ import sys
 import click
 
 from identity.errors import InvalidInput, LoomError, NotFound, Unavailable
+from pattern.cli.audit import audit
 from pattern.cli.config import config
 from pattern.cli.doctor import doctor
 from pattern.cli.facts import delete, history, search, store
@@ -16,7 +17,9 @@ from pattern.cli.files import export, import_
 from pattern.cli.memories import forget, get, recall, remember
 from pattern.cli.migrate import migrate
 from pattern.cli.node import node
+from pattern.cli.purge import purge
 from pattern.cli.undo import deleted, restore
+from pattern.cli.vectors import vectors
 from pattern.version import VERSION
 
 FAILED, USAGE, UNREACHABLE, ABSENT = 1, 2, 3, 4
@@ -61,8 +64,9 @@ COMMANDS = (
     *(remember, recall, get, forget),
     *(store, search, history, delete),
     *(deleted, restore),
+    *(audit, purge),
     *(export, import_, migrate),
-    *(config, doctor, node),
+    *(config, doctor, node, vectors),
 )
 for command in COMMANDS:
     commands.add_command(command)

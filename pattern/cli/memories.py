@@ -10,6 +10,7 @@ import click
 from identity.visibility import Scope
 from loomem.core.record import Category
 from pattern.cli import show
+from pattern.cli.purge import forget_anybodys
 from pattern.cli.session import with_engine
 
 SCOPES = click.Choice([str(scope) for scope in Scope])
@@ -115,9 +116,20 @@ def get(memory_id: str, *, as_json: bool) -> None:
 @click.command()
 @click.argument("memory_ids", nargs=-1, required=True, metavar="MEMORY_ID...")
 @click.option("--force", is_flag=True, help="Core memories too.")
+@click.option("--operator", is_flag=True, help="Whoever created them; needs an operator's credentials.")
 @as_json
-def forget(memory_ids: tuple[str, ...], *, force: bool, as_json: bool) -> None:
-    """Delete memories of yours, for good."""
+def forget(memory_ids: tuple[str, ...], *, force: bool, operator: bool, as_json: bool) -> None:
+    """Delete memories of yours, for good.
+
+    With --operator also those of others, in whatever project: with the embedded broker, or with credentials that may write
+    everywhere. It is on record (`pattern-memory audit`). `pattern-memory purge` erases what was made of them, too.
+
+    \b
+    pattern-memory forget 3f0c2a9e-6a52-4c1d-9d57-0e2b7c6a1f10 --operator
+    """
+    if operator:
+        forget_anybodys(memory_ids, force=force, as_json=as_json)
+        return
     if len(memory_ids) == 1:
         gone = with_engine(lambda engine: engine.forget(memory_id=memory_ids[0], force=force))
         show.result(gone, as_json=as_json, human=lambda: click.echo(f"Forgotten: {memory_ids[0]}"))

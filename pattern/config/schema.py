@@ -9,6 +9,8 @@ from typing import Annotated, Any, TypeGuard
 import msgspec
 from msgspec import Meta
 
+from loomem.core.audit.settings import AuditSettings
+from loomem.core.contradict.settings import ContradictSettings
 from loomem.core.limits import Limits
 from loomem.core.llm import KEY_VARIABLE, URL_VARIABLE, LlmSettings
 from loomem.core.pii_settings import PiiSettings
@@ -106,12 +108,14 @@ class PatternFile(msgspec.Struct, frozen=True, kw_only=True):
     search: SearchSettings = SearchSettings()
     embedding: EmbedSettings = EmbedSettings()
     llm: LlmSettings = LlmSettings()
+    contradiction: ContradictSettings = ContradictSettings()
     namespaces: dict[str, str] = {}
     """Ids of streams of yours by the aliases they are called by."""
     pii: PiiSettings = PiiSettings()
     scan: ScanKeys = ScanKeys()
     server: ServerKeys = ServerKeys()
     retention: RetentionKeys = RetentionKeys()
+    audit: AuditSettings = AuditSettings()
 
 
 class Word(StrEnum):
@@ -153,8 +157,10 @@ _PROJECT: dict[Path, Word] = {
     ("scan",): Word.STRICTER,
     ("server",): Word.NONE,
     ("retention",): Word.NONE,
+    ("audit",): Word.NONE,
     ("embedding",): Word.NONE,
     ("llm",): Word.NONE,
+    ("contradiction",): Word.NONE,
 }
 
 _VARIABLES: dict[Path, str] = {
@@ -244,8 +250,9 @@ RENAMED: dict[Path, Path] = {
     ("llm", "compression_model"): ("llm", "model"),
     ("llm", "timeout_secs"): ("llm", "timeout_s"),
     ("cost", "daily_cap_usd"): ("llm", "cost_per_day"),
-    ("contradiction", "enabled"): ("llm", "judge"),
     ("contradiction", "model"): ("llm", "judge_model"),
+    ("contradiction", "similarity_threshold"): ("contradiction", "similarity"),
+    ("contradiction", "max_candidates"): ("contradiction", "candidates"),
     ("entity_extraction", "enabled"): ("llm", "entities"),
     ("entity_extraction", "model"): ("llm", "entities_model"),
     ("knowledge_extraction", "model"): ("llm", "model"),

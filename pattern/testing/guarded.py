@@ -8,6 +8,7 @@ from typing import Self
 import msgspec
 
 from identity.agent import Caller
+from loomem.nats.audit import AuditStream
 from loomem.nats.endpoint import Endpoint, endpoint_from
 from loomem.nats.link import Link
 from loomem.nats.permissions import agent_permissions, buckets_of
@@ -69,6 +70,7 @@ class GuardedBroker:
         buckets = KvBuckets(self._link)
         for name in buckets_of(caller):
             await buckets.ensure(name)
+        await AuditStream(self._link).ensure()
         user = next((user for user, known in self._users.items() if known == caller), None)
         if user is None:
             user = f"agent{len(self._users)}"

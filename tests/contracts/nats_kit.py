@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -27,13 +26,6 @@ async def linked(
     async with kind(source, name="test") as link:
         await link.ready(ready_s)
         yield link
-
-
-async def eventually(holds: Callable[[], bool], *, within_s: float = PATIENCE_S) -> None:
-    """Return when something holds that no event tells."""
-    async with asyncio.timeout(within_s):
-        while not holds():  # noqa: ASYNC110 - what is waited for here tells nobody
-            await asyncio.sleep(0.005)
 
 
 def put(key: str, value: bytes | str = b"value", *, expected: int = 0, op: str = "", ttl_s: int | None = None) -> Put:

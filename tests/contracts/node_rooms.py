@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
 from loomem.node import NodeFiles, NodeSpec, NodeState, read_state
 from loomem.node.broker import DEFAULT_GUARD, Guard
+from tests.waiting import eventually
 
 PROGRAM = Path(__file__).with_name("node_process.py")
 
@@ -30,13 +30,6 @@ def node_spec(
 ) -> NodeSpec:
     command = (sys.executable, str(PROGRAM), str(home), url or "", version, str(idle_s), guard, worker)
     return NodeSpec(home=home, url=url, version=version, command=command, idle_s=idle_s)
-
-
-async def eventually(condition: Callable[[], bool], *, within_s: float = 5) -> None:
-    """Wait for what has no event: another process's end, a file."""
-    async with asyncio.timeout(within_s):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 async def next_state(spec: NodeSpec, condition: Callable[[NodeState], bool]) -> NodeState:

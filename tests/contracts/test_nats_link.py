@@ -19,7 +19,8 @@ from loomem.nats import faults
 from loomem.nats.endpoint import Endpoint, endpoint_from
 from loomem.nats.link import Link, Message
 from pattern.testing import Certificates, NatsAccount, NatsCluster, NatsServer
-from tests.contracts.nats_kit import eventually, linked
+from tests.contracts.nats_kit import linked
+from tests.waiting import eventually
 
 Servers = Callable[..., NatsServer]
 

@@ -15,7 +15,8 @@ from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
 from loomem.nats.topology import KINDS, KvBuckets, call, features_of, kind_of, stream_config
 from pattern.testing import NatsAccount, NatsCluster, NatsServer
-from tests.contracts.nats_kit import BUCKET, Told, eventually, linked, put, remove
+from tests.contracts.nats_kit import BUCKET, Told, linked, put, remove
+from tests.waiting import eventually
 
 IDENTITY = f"{IDENTITY_PREFIX}p"
 
@@ -45,7 +46,7 @@ async def test_a_bucket_is_made_with_everything_this_server_can_do(link: Link, b
         "num_replicas": 1,
         "allow_direct": True,
         "allow_rollup_hdrs": True,
-        "deny_delete": True,
+        "deny_delete": False,
         "allow_msg_ttl": True,
         "allow_atomic": True,
         "subject_delete_marker_ttl": MARKER_LIFE_S * 10**9,

@@ -18,7 +18,8 @@ from loomem.node.embedding import NodeAsker, answering, embed_subject
 from pattern.testing.accounts import NatsAccount
 from tests.contracts.embed_kit import remote
 from tests.contracts.embeddings_api import REFUSED, EmbeddingsApi, embeddings_api
-from tests.contracts.workers_kit import eventually, linked
+from tests.contracts.workers_kit import linked
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.requirement("embed-query")
 NODE = "node1"

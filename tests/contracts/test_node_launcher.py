@@ -20,8 +20,9 @@ from identity.errors import InvalidInput, Unavailable
 from loomem.nats.link import Link
 from loomem.node import NodeFiles, NodeSpec, Phase, embedded_endpoint, ensure, logs, read_state, start, status, stop
 from loomem.node.process import try_lock
-from tests.contracts.node_rooms import eventually, forge, is_kept, keep_something, node_spec, processes_of, runs
+from tests.contracts.node_rooms import forge, is_kept, keep_something, node_spec, processes_of, runs
 from tests.permissions import obeying_modes
+from tests.waiting import eventually
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -18,7 +18,8 @@ from loomem.node import NodeFiles, NodeSpec, Phase, embedded_endpoint, ensure, l
 from loomem.node.broker import Guard
 from loomem.node.presence import ask_status, hello_subject, present
 from loomem.node.supervise import RESTARTS_MAX
-from tests.contracts.node_rooms import eventually, is_kept, keep_something, next_state, node_spec, processes_of, runs
+from tests.contracts.node_rooms import is_kept, keep_something, next_state, node_spec, processes_of, runs
+from tests.waiting import eventually
 
 
 @pytest.fixture

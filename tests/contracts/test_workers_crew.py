@@ -27,7 +27,8 @@ from loomem.workers.failures import Failure, decode
 from loomem.workers.status import State, Tally
 from pattern.testing.accounts import NatsAccount
 from pattern.testing.server import NatsServer, free_port
-from tests.contracts.workers_kit import CopyWorker, SystemClock, eventually, held, in_order, linked, put, writes
+from tests.contracts.workers_kit import CopyWorker, SystemClock, held, in_order, linked, put, writes
+from tests.waiting import eventually
 
 BUCKET = "loom-memory-project-crew"
 

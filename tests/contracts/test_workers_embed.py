@@ -30,7 +30,8 @@ from pattern.testing.accounts import NatsAccount
 from pattern.testing.server import NatsServer
 from tests.contracts.embed_kit import BUCKET, embedding, forget, keep, key_of, look, memory, remote
 from tests.contracts.embeddings_api import REFUSED, embeddings_api
-from tests.contracts.workers_kit import eventually, linked, writes
+from tests.contracts.workers_kit import linked, writes
+from tests.waiting import eventually
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,8 @@ from loomem.workers.expire import ExpireWorker
 from loomem.workers.status import Tally
 from pattern.testing.accounts import NatsAccount
 from pattern.testing.determinism import ManualClock
-from tests.contracts.workers_kit import SystemClock, eventually, held, in_order, linked, put, writes
+from tests.contracts.workers_kit import SystemClock, held, in_order, linked, put, writes
+from tests.waiting import eventually
 
 BUCKET = "loom-memory-project-upkeep"
 OTHER = "loom-memory-user-other"

@@ -27,7 +27,8 @@ from loomem.nats.topology import KvBuckets
 from loomem.workers.services import open_services
 from pattern.testing.determinism import ManualClock
 from pattern.testing.server import NatsServer
-from tests.contracts.workers_kit import SystemClock, eventually, held, in_order, linked, put
+from tests.contracts.workers_kit import SystemClock, held, in_order, linked, put
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.long
 

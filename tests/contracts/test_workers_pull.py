@@ -16,7 +16,8 @@ from loomem.nats.pull import Again, Backlog, Done, Job, JobQueue, Jobs, Never, V
 from loomem.nats.topology import KvBuckets, call
 from pattern.testing.accounts import NatsAccount
 from pattern.testing.server import NatsServer
-from tests.contracts.workers_kit import eventually, linked, put
+from tests.contracts.workers_kit import linked, put
+from tests.waiting import eventually
 
 BUCKET = "loom-memory-project-jobs"
 QUEUE = JobQueue(name="test", filters=("*.*.m.*",), slots=4, heartbeat_s=0.2)

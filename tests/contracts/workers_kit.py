@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
@@ -97,13 +96,3 @@ async def writes(link: Link, bucket: str) -> int:
     """Return how many changes a bucket ever took."""
     count: int = (await call(link, f"STREAM.INFO.KV_{bucket}"))["state"]["last_seq"]
     return count
-
-
-async def eventually(holds: Callable[[], bool | Awaitable[bool]], *, within_s: float = 10) -> None:
-    """Wait for what no event tells of."""
-    async with asyncio.timeout(within_s):
-        while True:
-            held = holds()
-            if held if isinstance(held, bool) else await held:
-                return
-            await asyncio.sleep(0.01)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench.retrieval.bar import Bar
 from bench.retrieval.data import Haystack, Question, Session, Turn, read
-from bench.retrieval.figures import OVERALL, Answer, Run, rows, table, to_json
+from bench.retrieval.figures import OVERALL, Answer, Run, arms_table, rows, table, to_json
 from bench.retrieval.measures import Measures, mean, measure
 
 NAMES = [f"t{at}" for at in range(30)]
@@ -104,3 +104,31 @@ def test_a_run_is_told_by_language_and_category_with_ratios() -> None:
     assert "2 no model" in told
     [kept] = msgspec.json.decode(to_json([run]))
     assert kept["groups"][0]["product"]["recall_10"] == 0.75
+
+
+@pytest.mark.requirement("search-arms-alone")
+def test_a_run_tells_how_far_the_whole_is_below_the_better_arm() -> None:
+    alone = {"words": POOR, "meaning": GOOD}
+    run = Run(
+        data="some",
+        unit="turn",
+        skipped=0,
+        turns=3,
+        cut=0,
+        stored_s=1.5,
+        embedded_s=2.0,
+        answers=(Answer("en", "who", POOR, POOR, alone), Answer("en", "why", GOOD, POOR, alone)),
+        laps_s=(0.01, 0.02),
+        degraded={},
+    )
+    under = [row for row in rows(run) if "under the better arm" in row.what]
+    assert [(row.value, row.verdict) for row in under] == [(25.0, "MISSED"), (25.0, "MISSED")]
+    told = arms_table(run).splitlines()
+    assert told[2:] == [
+        "| en overall | 2 | .500 / .500 | .500 / .500 | 1.000 / 1.000 | .750 / .750 | .250 / .250 |",
+        "| en who | 1 | .500 / .500 | .500 / .500 | 1.000 / 1.000 | .500 / .500 | .500 / .500 |",
+        "| en why | 1 | .500 / .500 | .500 / .500 | 1.000 / 1.000 | 1.000 / 1.000 | - / - |",
+    ]
+    plain = msgspec.structs.replace(run, answers=(Answer("en", "who", POOR, POOR),))
+    assert arms_table(plain) == ""
+    assert not any("arm" in row.what for row in rows(plain))

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loomem.core.dates import Grain, Resolved, anchor_of, day_of, find, resolve
+from loomem.core.dates.read import LANGUAGES as LANGUAGES_READ
 
 DATA = Path(__file__).parents[1] / "data"
 LANGUAGES = ("en", "pl", "de")
@@ -209,13 +210,37 @@ def test_without_an_anchor_only_what_names_its_year_is_known(text: str) -> None:
         ("March 2026", Grain.MONTH),
         ("Q1 2026", Grain.QUARTER),
         ("two years ago", Grain.YEAR),
-        ("the last 7 days", Grain.RANGE),
+        ("the last 7 days", Grain.WITHIN),
+        ("3-5 March", Grain.RANGE),
     ],
 )
 def test_how_exactly_it_was_said_is_told(text: str, grain: Grain) -> None:
     found = resolve(text, SUNDAY)
     assert found is not None
     assert found.grain is grain
+
+
+@pytest.mark.requirement("dates-grain")
+def test_of_a_time_within_others_only_those_are_told() -> None:
+    for text, whole in (
+        ("It rained in the last 7 days.", "2026-03-29..2026-04-05"),
+        ("Late last month it rained.", "2026-03-01..2026-03-31"),
+        ("Ende letzten Monats regnete es.", "2026-03-01..2026-03-31"),
+        ("Pod koniec zeszłego miesiąca padało.", "2026-03-01..2026-03-31"),
+    ):
+        [one] = find(text, SUNDAY)
+        assert (one.resolved, spelled(one.part_of)) == (None, whole)
+
+
+def test_no_word_of_a_language_has_two_meanings() -> None:
+    for language in LANGUAGES_READ:
+        told = [
+            (word, symbol + value)
+            for symbol, table in language.words.items()
+            for value, line in table.items()
+            for word in line.split()
+        ]
+        assert len({word for word, _ in told}) == len(set(told))
 
 
 def test_composed_and_decomposed_letters_are_one() -> None:

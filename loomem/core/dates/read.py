@@ -19,6 +19,8 @@ WHOLE_LETTERS = 100
 """No date is longer."""
 _BEFORE = 160
 """How far back a sentence is read for what makes a date in it none."""
+_NEAR = 20
+"""How far back a word stands that is next to a date."""
 _SENTENCE = re.compile(r"[!?;\n]|\.(?= )")
 
 
@@ -30,6 +32,8 @@ class Mention(msgspec.Struct, frozen=True):
     words: str
     resolved: Resolved | None
     """None when they do not say which day, or nobody knows when they were said."""
+    part_of: Resolved | None = None
+    """What an unresolved time is somewhere within: March, of "early March"; the last week, of "in the last seven days"."""
 
 
 def resolve(text: str, anchor: date | None) -> Resolved | None:
@@ -86,12 +90,16 @@ def _mentions(text: str, said: Row, language: Ready, anchor: date | None) -> Ite
                 continue
             start, end = said.place(match.start()), said.place(match.end())
             before = _SENTENCE.split(said.text[max(0, match.start() - _BEFORE) : match.start()])[-1]
-            ahead = _has(language.ahead, before + match[0])
+            ahead = _has(language.ahead, before + match[0].split(" ")[0])
             resolved = None if _has(form.unless, before) else _meant(form, match, anchor, ahead=ahead)
             guess = _guessed(before, match, resolved, language)
+            whole = None
+            if resolved is not None and resolved.grain is Grain.WITHIN:
+                whole, resolved = resolved, None
             if guess is not None:
-                start, resolved = said.place(match.start() - guess), None
-            yield Mention(start, end, text[start:end], resolved)
+                start = said.place(match.start() - guess)
+                whole, resolved = resolved if _has(language.part, before) else None, None
+            yield Mention(start, end, text[start:end], resolved, whole)
 
 
 def _meant(form: Form, match: re.Match[str], anchor: date | None, *, ahead: bool = False) -> Resolved | None:
@@ -107,17 +115,16 @@ def _is_date(text: str, said: Row, match: re.Match[str], language: Ready) -> boo
     if groups.get("lower") is not None:  # a noun with a capital, unless it begins a sentence
         at = said.place(match.start())
         return text[at].islower() or (_begins(text, at) and text[said.place(match.end()) :][1:2].islower())
-    for name in ("month", "weekday"):
+    for name in ("month", "month2", "weekday"):
         if groups.get(name) is None:
             continue
         at = said.place(match.start(name) - 1)
         word = text[at : said.place(match.end(name))]
-        if word.lower() not in language.doubtful:
-            continue
-        if groups.get("alone") is not None:
+        doubtful = word.lower() in language.doubtful
+        if groups.get("alone") is not None and (doubtful or word.lower() in language.names):
             return False
         sure = any(groups.get(sign) for sign in ("year", "in_year", "sure"))
-        if not sure and not word[0].isupper():
+        if doubtful and not (sure or word[0].isupper() or _has(language.sure, said.text[: match.start()][-_NEAR:])):
             return False
     return True
 
@@ -137,7 +144,7 @@ def _guessed(before: str, match: re.Match[str], resolved: Resolved | None, langu
     signs = [language.near]
     if "count" in groups:
         signs.append(language.counted)
-    if resolved is not None and resolved.grain not in {Grain.DAY, Grain.RANGE}:
+    if resolved is not None and resolved.grain not in {Grain.DAY, Grain.RANGE, Grain.WITHIN}:
         signs.append(language.part)
     for sign in signs:
         found = pattern(sign).search(before) if sign else None

@@ -28,7 +28,9 @@ class Grain(StrEnum):
     QUARTER = "quarter"
     YEAR = "year"
     RANGE = "range"
-    """Anything between two days that were named, or counted."""
+    """From one day to another."""
+    WITHIN = "within"
+    """Some time between two days: "in the last seven days"."""
 
 
 class Resolved(msgspec.Struct, frozen=True):

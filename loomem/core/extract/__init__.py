@@ -1,13 +1,17 @@
 """From a conversation to facts. Pure.
 
-    values   candidates, facts, topics, settings
-    accept   which candidates are facts, whoever proposed them
+    values     candidates, facts, topics, settings
+    accept     which candidates are facts, whoever proposed them
+    offline    facts by rules alone, without a model
+    signs      the words those rules go by, in some languages
+    dated      the day a sentence speaks of
 
 Deliberately absent: any language model (`loomem.llm`), storing (`loomem.store`), the text of anybody rewritten: a fact is
 in the language and spelling of whoever said it.
 """
 
 from loomem.core.extract.accept import accept, typed
+from loomem.core.extract.offline import offline
 from loomem.core.extract.values import Accepted, Candidate, Extracted, ExtractSettings, Topic
 
-__all__ = ["Accepted", "Candidate", "ExtractSettings", "Extracted", "Topic", "accept", "typed"]
+__all__ = ["Accepted", "Candidate", "ExtractSettings", "Extracted", "Topic", "accept", "offline", "typed"]

@@ -16,6 +16,8 @@ BLANK = "blank"
 TWICE = "twice"
 TOO_MANY = "too many"
 _SPEAKERS = ("user", "assistant")
+_KEY_CHARS = 60
+"""A longer key is no key."""
 _YEARS = range(1900, 2101)
 
 
@@ -42,13 +44,13 @@ def accept(candidates: Iterable[Candidate], settings: ExtractSettings, *, attrib
 
 
 def typed(key: str, settings: ExtractSettings) -> tuple[FactType, str | None]:
-    """Return what a key stands for: a built-in type, or a fact with a topic. What the settings do not name is a fact."""
+    """Return what a key stands for: a built-in type, or a fact with a topic, in the settings' spelling where they name it."""
     name = key.strip()
     try:
         return FactType(name.lower()), None
     except ValueError:
         known = {topic.key.casefold(): topic.key for topic in settings.topics}
-        return FactType.FACT, known.get(name.casefold())
+        return FactType.FACT, known.get(name.casefold(), name[:_KEY_CHARS].strip() or None)
 
 
 def _refused(candidate: Candidate, folded: str, seen: set[str], settings: ExtractSettings) -> str:

@@ -6,6 +6,7 @@ seldom repeats the words of its question. What follows the question and the stor
 
     words or meaning   a short question names what it wants, so words count a little more than meaning; a long text is a situation, in
                        which most words mean nothing, so meaning counts up to four times as much
+    little in common   when no memory holds much of the question's words (`cover`), words count less: the best of them is not good
     the scale          words by the best score, as no word found is zero; meaning by its range, as cosines of anything with
                        anything are near .8
     neighbours         their scores squared, so that good ones lend and many poor ones do not; less with each step away; and
@@ -24,6 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from loomem.core.analyse.characters import fold
+from loomem.core.search.cover import enough
 from loomem.core.search.settings import Arms
 from loomem.core.search.turns import WIDE_FROM, letters
 
@@ -69,6 +71,8 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     """As it was asked."""
+    held: float = 1.0
+    """The part of it that the words of the best memory hold; less than enough of it lets the words count less."""
 
 
 class Turn(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -150,7 +154,8 @@ def fuse(
 def words_share(question: Signals, settings: Arms = DEFAULTS) -> float:
     """Return how much of a score is the words', for a question; the rest is the meaning's."""
     short, long = settings.words, settings.words_long
-    return long + (short - long) / (1 + (letters(question.text) / LONG_LETTERS) ** 2)
+    share = long + (short - long) / (1 + (letters(question.text) / LONG_LETTERS) ** 2)
+    return share * min(1.0, question.held / enough(question.text))
 
 
 class _Arm(msgspec.Struct, frozen=True):

@@ -43,7 +43,8 @@ def segment(text: str) -> Transcript:
         form, chosen = _chosen(text, lines)
         if chosen and (said := _utterances(text, chosen)):
             return Transcript(form=form, utterances=said)
-    return Transcript(form=Form.UNLABELLED, reason=A_LOG if _is_log(found) else NO_SPEAKERS)
+    whole = tuple(_utterance(text, _Bytes(text), None, (0, 0, len(text)), DayOrder()))
+    return Transcript(form=Form.UNLABELLED, whole=whole, reason=A_LOG if _is_log(found) else NO_SPEAKERS)
 
 
 def _chosen(text: str, found: list[Label]) -> tuple[Form, list[Label]]:

@@ -52,6 +52,8 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
 
     form: Form
     utterances: tuple[Utterance, ...] = ()
+    whole: tuple[Utterance, ...] = ()
+    """Of a text that is not taken apart, all of it, said by nobody; empty for a blank one."""
     reason: str = ""
     """Why it could not be taken apart; empty where it could."""
 

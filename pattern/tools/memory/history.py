@@ -24,7 +24,10 @@ def _told(found: History) -> str:
 
 def _line(version: Version) -> str:
     state = "CURRENT" if version.current else "superseded"
-    return f'v{version.version} ({version.date}): "{one_line(version.content)}" ← {state}\n  id: {version.memory_id}'
+    why = f"\n  why: {version.reason}" if version.reason else ""
+    return (
+        f'v{version.version} ({version.date}): "{one_line(version.content)}" ← {state}\n  id: {version.memory_id}{why}'
+    )
 
 
 HISTORY = Tool(

@@ -24,18 +24,23 @@ async def _store(backend: Backend, given: Arguments, _progress: Progress) -> Sto
 def _told(stored: Stored) -> str:
     instead = f", supersedes: {', '.join(stored.supersedes)}" if stored.supersedes else ""
     lines = [f'Stored: "{one_line(stored.content)}..." (id: {stored.memory_id}{instead})']
+    lines += [
+        f"{_RELATIONS.get(one.relation, one.relation)} {one.memory_id}: {one.reason} (judged by {one.by})"
+        for one in stored.judged or ()
+    ]
     # What was redacted shows in the echo.
     lines += [f"Warning: {notice.description}" for notice in stored.warnings or () if notice.type != "redacted"]
     return "\n".join(lines)
 
 
+_RELATIONS = {"updates": "Supersedes", "extends": "Adds to"}
 _WORD = Shape(type="string")
 
 STORE = Tool(
     name="memory_store",
     title="Store a fact",
     about="Store one confirmed fact, decision or preference for good, in a sentence that is understood without its "
-    "context. With `supersedes` it takes the place of an older one, which stays in the history. Never a secret.",
+    "context. It takes the place of what it contradicts, or of `supersedes`; that stays in the history. Never a secret.",
     params={
         "content": Shape(type="string", about="One fact; at most 102 400 bytes."),
         "subject": Shape(type="string", default="user", about="Whom or what it is about."),

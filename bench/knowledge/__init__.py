@@ -1,0 +1,19 @@
+"""What is read out of text by rules, without a model, measured on labelled sets of ours: `python -m bench knowledge`.
+
+    facts   how well facts are found in what people say
+    pairs   what a fact is found to mean for an older one
+
+The labelled sentences stand in `bench/knowledge_sets` and `tests/data/pairs_*.txt`, in two halves each: rules are made with the one
+in view, and measured on the other.
+"""
+
+from bench.knowledge.facts import knowledge as facts_found
+from bench.knowledge.pairs import contradictions
+from bench.report import Effort, Row
+
+__all__ = ["knowledge"]
+
+
+async def knowledge(effort: Effort) -> list[Row]:
+    """Measure every part, one after another."""
+    return [row for part in (facts_found, contradictions) for row in await part(effort)]
