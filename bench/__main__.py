@@ -8,11 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-<<<<<<< HEAD
-from bench import embed, processes, reads, retrieval, search, text, vectors, writes
-=======
-from bench import dates, embed, knowledge, processes, reads, retrieval, search, text, writes
->>>>>>> main
+from bench import dates, embed, knowledge, processes, reads, retrieval, search, text, vectors, writes
 from bench.report import ROOT, Effort, Row, environment, table, to_json
 
 Benchmark = Callable[[Effort], Awaitable[list[Row]]]
@@ -29,11 +25,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "search": search.search,
     "embed": embed.embed,
     "retrieval": retrieval.retrieval,
-<<<<<<< HEAD
-    "vectors": vectors.vectors_,
-=======
     "knowledge": knowledge.knowledge,
->>>>>>> main
+    "vectors": vectors.vectors_,
 }
 SIZES = (1_000, 10_000, 100_000)
 QUICK = 0.1
