@@ -5,6 +5,7 @@
     writes    an acknowledged write against a bare publish; bulk against single calls
     reads     recall with filters at several sizes; written here, visible there
     text      the view of words alone: load, questions, memory
+    knowledge what of conversations is read as facts without a model; facts beside the conversation in search
     processes start to `tools/list` against a minimal server of the same SDK; views ready; memory
 
 A figure is a ratio to a peer or a floor measured in the same run wherever there is one: milliseconds do not travel between machines.

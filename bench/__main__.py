@@ -26,6 +26,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "embed": embed.embed,
     "retrieval": retrieval.retrieval,
     "knowledge": knowledge.knowledge,
+    "beside": knowledge.beside,
     "vectors": vectors.vectors_,
 }
 SIZES = (1_000, 10_000, 100_000)
@@ -50,7 +51,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the rounds: to see that it works")
     parser.add_argument("--json", type=Path, help="file for the figures; by default one in bench/results/")
     parser.add_argument("--strict", action="store_true", help="a missed budget is exit code 1")
-    parser.add_argument("--data", type=Path, nargs="+", default=[], help="for retrieval: haystacks, JSON lines or .xz")
+    parser.add_argument(
+        "--data", type=Path, nargs="+", default=[], help="for retrieval and beside: haystacks, JSON lines or .xz"
+    )
     parser.add_argument("--unit", choices=["turn", "session"], default="turn", help="for retrieval: what evidence is")
     parser.add_argument("--arms", action="store_true", help="for retrieval: ask words alone and meaning alone, too")
     arguments = parser.parse_args()

@@ -7,8 +7,10 @@ Deliberately absent: who the caller is (given once, never an argument), how a br
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import tzinfo
+
+import msgspec
 
 from identity.agent import Caller
 from identity.errors import InvalidInput, Unavailable
@@ -51,6 +53,7 @@ from loomem.store.files import Files
 from loomem.store.migrate import migrate
 from loomem.store.pages import Pages
 from loomem.store.write import Door, doing
+from loomem.views.jobs import Jobs
 from loomem.views.projection import Projection
 
 
@@ -71,12 +74,14 @@ class Engine(FactEngine):
         files: Files | None = None,
         facts: FactSettings | None = None,
         search: Search | None = None,
+        jobs: Jobs | None = None,
         judging: Judging | None = None,
+        llm: Callable[[], Awaitable[str]] | None = None,
         record: Record | None = None,
     ) -> None:
         """Bind an engine to a caller. Naive dates in arguments are read in `zone`; exports and imports need `files`.
 
-        What leaves by an export is told to `record` first.
+        What leaves by an export is told to `record` first; `jobs` tells how extractions are.
         """
         self.caller = caller
         self.limits = limits
@@ -84,12 +89,8 @@ class Engine(FactEngine):
         self._zone = zone
         self._files = files
         self._pages = Pages()
-        super().__init__(
-            Door(caller, buckets, projection, limits, clock, ids, scan, record),
-            facts or FactSettings(),
-            search,
-            judging,
-        )
+        door = Door(caller, buckets, projection, limits, clock, ids, scan, record)
+        super().__init__(door, facts or FactSettings(), search, zone, jobs, judging, llm)
 
     # --- remembering ---
 
@@ -321,7 +322,8 @@ class Engine(FactEngine):
         Raises: InvalidInput, NotFound (unknown, not visible, or expired), Unavailable.
         """
         ident = check.clean_id(memory_id, self.limits)
-        return await read.fetch(self._door, ident, _position(at_least))
+        found = await read.fetch(self._door, ident, _position(at_least))
+        return msgspec.structs.replace(found, extraction=await self._extraction(ident))
 
     async def recall(
         self,
@@ -346,8 +348,11 @@ class Engine(FactEngine):
         at_least: object = None,
         include_expired: object = None,
         include_superseded: object = None,
+        include_extracted: object = None,
     ) -> Recalled:
         """Return the visible memories that pass every filter, best first, a page at a time; with `query` those it finds.
+
+        What was extracted, merged, or is a conversation as it was taken in, comes only with `include_extracted`.
 
         Raises: InvalidInput, InvalidCategory, Unavailable.
         """
@@ -369,6 +374,7 @@ class Engine(FactEngine):
             depth=depth,
             include_expired=include_expired,
             include_superseded=include_superseded,
+            include_extracted=include_extracted,
         )
         asked = clean_query(raw, self.limits, self._zone)
         page = clean_page(limit, cursor, asked, self.limits)

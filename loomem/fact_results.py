@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from loomem.results import Notice, Result
+from loomem.results import Job, Notice, Result
 
 
 class Judged(Result, frozen=True, kw_only=True):
@@ -34,6 +34,53 @@ class Stored(Result, frozen=True, kw_only=True):
     fact_type: str
     importance: float
     trust: str
+    revision: int
+    position: str
+    warnings: list[Notice] | None = None
+
+
+class Fact(Result, frozen=True, kw_only=True):
+    """A fact that was read in a conversation."""
+
+    memory_id: str
+    content: str
+    fact_type: str
+    topic: str | None = None
+    subject: str | None = None
+    author: str | None = None
+    event: str | None = None
+    """When it happened, if that is known."""
+    supersedes: list[str] | None = None
+
+
+class FragmentCounts(Result, frozen=True, kw_only=True):
+    """What became of the utterances of a conversation."""
+
+    stored: int
+    failed: int = 0
+    """Writes that failed."""
+    skipped: int = 0
+    """Those that may not be stored as they are."""
+    reason: str | None = None
+    """Why there are none at all."""
+
+
+class Ingested(Result, frozen=True, kw_only=True):
+    """A conversation that was stored. What else became of it, `extraction` and `fragments` say."""
+
+    source_id: str
+    stream: str
+    scope: str
+    bytes: int
+    """Of what was stored."""
+    parts: int = 1
+    """Records that hold it."""
+    conversation_date: str | None = None
+    extraction: Job
+    facts: list[Fact] | None = None
+    """Those that are stored by now."""
+    fragments: FragmentCounts | None = None
+    """None when no fragments are made."""
     revision: int
     position: str
     warnings: list[Notice] | None = None
@@ -122,6 +169,16 @@ class MemoryStatus(Result, frozen=True, kw_only=True):
     embeddings: str
     associator: str = "disabled"
     undecodable: int
+    llm: str | None = None
+    """What a language model is asked for, and what of today's budget is taken."""
+    failed_extractions: int | None = None
+    """Within the last hour, as `empty_extractions`."""
+    empty_extractions: int | None = None
+    """Conversations in which nothing was found."""
+    source_id: str | None = None
+    """The source that was asked after."""
+    extraction: Job | None = None
+    """How the taking of facts from it is."""
 
 
 Numbers = dict[str, int | float | str | bool | None]
@@ -168,3 +225,5 @@ class History(Result, frozen=True, kw_only=True):
     versions: list[Version]
     """Oldest first; at most as many as were asked for, the newest."""
     total: int
+    extraction: Job | None = None
+    """Of a source: how the taking of facts from it is."""

@@ -1,23 +1,30 @@
-"""The part of the engine that knows facts: stores them, tells their history, deletes and restores, rates and counts.
+"""The part of the engine that knows facts: stores them, takes conversations in, tells their history, deletes and restores, rates and counts.
 
 As all of `loomem.engine`, of which every engine inherits this: raw arguments in, checked here, results out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from datetime import tzinfo
+
 import msgspec
 
+from identity.errors import NotFound
+from identity.ports import Progress
 from loomem.core import limits as check
 from loomem.core import plan
 from loomem.core.audit.notes import Action
 from loomem.core.facts import FactSettings
 from loomem.core.rating import clean_given
+from loomem.core.sources import is_source
 from loomem.core.stats import Meaning
 from loomem.core.streams import Stream
 from loomem.fact_results import (
     Deleted,
     DeletedMemories,
     History,
+    Ingested,
     MemoryStats,
     MemoryStatus,
     Namespaces,
@@ -26,23 +33,36 @@ from loomem.fact_results import (
     Stored,
 )
 from loomem.judging import Judging
+from loomem.results import Job
 from loomem.search import Search
 from loomem.store import deletion, facts, feedback, history, overview
 from loomem.store.cleaning import Cleaning
+from loomem.store.ingest import Intake, RawTranscript
 from loomem.store.streams import stream_of
 from loomem.store.write import Door, doing
+from loomem.views.jobs import Jobs
 
 
 class FactEngine:
     """What one caller may do with facts."""
 
     def __init__(
-        self, door: Door, settings: FactSettings, search: Search | None, judging: Judging | None = None
+        self,
+        door: Door,
+        settings: FactSettings,
+        search: Search | None,
+        zone: tzinfo,
+        jobs: Jobs | None,
+        judging: Judging | None = None,
+        llm: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
         self._door = door
         self._facts = settings
         self._search = search
+        self._jobs = jobs
+        self._intake = Intake(door, settings, zone, jobs)
         self._judging = judging
+        self._llm = llm
 
     async def store(
         self,
@@ -69,6 +89,22 @@ class FactEngine:
             stream=stream,
         )
         return await facts.store(self._door, raw, self._facts, self._judging)
+
+    async def ingest(
+        self,
+        *,
+        content: object,
+        conversation_date: object = None,
+        stream: object = None,
+        wait: object = None,
+        progress: Progress | None = None,
+    ) -> Ingested:
+        """Store a conversation as a source from which facts are taken, and wait for them, bounded.
+
+        Raises: InvalidInput, AccessDenied (no such stream), LimitExceeded, Unavailable. Then nothing was stored.
+        """
+        raw = RawTranscript(content=content, conversation_date=conversation_date, stream=stream, wait=wait)
+        return await self._intake.ingest(raw, progress)
 
     async def delete(self, *, chunk_id: object, stream: object = None) -> Deleted:
         """Hide a memory of the caller's own at once and everywhere; it can be restored for as long as the limits say.
@@ -129,22 +165,40 @@ class FactEngine:
         Raises: InvalidInput, AccessDenied (it is in another stream), Unavailable.
         """
         ident = check.clean_id(chunk_id, self._door.limits, field="chunk_id")
-        return await history.history(self._door, ident, history.clean_limit(limit), await self._stream(stream))
+        found = await history.history(self._door, ident, history.clean_limit(limit), await self._stream(stream))
+        return msgspec.structs.replace(found, extraction=await self._extraction(ident)) if found.versions else found
 
     async def namespaces(self) -> Namespaces:
         """Return the streams that the caller may name. Raises: Unavailable."""
         return await overview.namespaces(self._door, self._facts.namespaces)
 
-    async def memory_status(self, *, stream: object = None) -> MemoryStatus:
-        """Return how a stream stands, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
+    async def memory_status(self, *, stream: object = None, source_id: object = None) -> MemoryStatus:
+        """Return how a stream stands, or all that the caller may see, and how the extraction of a source is.
+
+        Raises: InvalidInput, NotFound (no such source), AccessDenied, Unavailable.
+        """
+        ident = None if source_id is None else check.clean_id(source_id, self._door.limits, field="source_id")
         found = await self._stream(stream)
-        return await overview.status(self._door, found, await self._meaning())
+        status = await overview.status(self._door, found, await self._meaning(), self._jobs)
+        status = msgspec.structs.replace(status, llm=None if self._llm is None else await self._llm())
+        if ident is None:
+            return status
+        await self._door.look_up([ident])
+        extraction = await self._extraction(self._door.rows(ident)[0].id)
+        if extraction is None:
+            raise NotFound("This is the id of a memory, not of a source that memory_ingest stored", memoryId=ident)
+        return msgspec.structs.replace(status, source_id=ident, extraction=extraction)
 
     async def memory_stats(self, *, stream: object = None) -> MemoryStats:
         """Return a stream in numbers, or all that the caller may see. Raises: InvalidInput, AccessDenied, Unavailable."""
         found = await self._stream(stream)
         indexed = None if self._search is None else self._search.indexed
         return await overview.stats(self._door, found, await self._meaning(), indexed)
+
+    async def _extraction(self, ident: str) -> Job | None:
+        """Return how the extraction of a source is; None for what is none. Raises: Unavailable."""
+        rows = self._door.projection.records.find(ident)
+        return await self._intake.job(rows[0]) if rows and is_source(rows[0].memory) else None
 
     async def _meaning(self) -> Meaning | None:
         return None if self._search is None else await self._search.meaning()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import tzinfo
 
-from loomem.core.knowledge import Knowledge, Trust
+from loomem.core.knowledge import Knowledge, Role, Trust
 from loomem.core.row import Row
+from loomem.core.search.passage import passage
 from loomem.core.search.settings import Weights
 from loomem.core.search.weigh import observed_of, role_factor, trust_factor
 from loomem.core.streams import word_of
@@ -23,6 +24,7 @@ def shown(
     row: Row,
     score: float,
     *,
+    question: str,
     zone: tzinfo,
     weights: Weights,
     supersedes: list[str],
@@ -30,13 +32,15 @@ def shown(
     same: list[str],
     explained: Explained | None,
 ) -> FoundRow:
-    """Return a row as an answer shows it; days are those of a zone."""
+    """Return a row as an answer shows it, of a conversation what answers the question; days are those of a zone."""
     memory = row.memory
     known = memory.knowledge or _PLAIN
+    content = passage(memory.content, question) if known.role is Role.EVIDENCE else memory.content
     return FoundRow(
         id=memory.id,
         score=round(score, 4),
-        content=memory.content,
+        content=content,
+        length=None if content is memory.content else len(memory.content),
         scope=str(memory.scope),
         stream=word_of(row.place),
         project=memory.project_id,

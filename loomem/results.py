@@ -32,6 +32,27 @@ class Notice(Result, frozen=True, kw_only=True):
     """Item of a bulk call."""
 
 
+class Job(Result, frozen=True, kw_only=True):
+    """How the extraction of a source is."""
+
+    state: str
+    """`pending`, `running`, `done`, `failed`, or `off` when no facts are to be taken from it."""
+    reason: str | None = None
+    """What went wrong the last time; of a job that is pending, another try is to come."""
+    attempts: int | None = None
+    """Tries that failed."""
+    extractor: str | None = None
+    """What read it: `offline`, or the name of a model."""
+    extracted: int | None = None
+    """Facts that were read."""
+    skipped: int | None = None
+    """Candidates that are no facts: too uncertain, said twice, too many."""
+    failed_pieces: int | None = None
+    """Pieces of the source that could not be read."""
+    fact_ids: list[str] | None = None
+    """Of the facts that are stored and visible."""
+
+
 class Remembered(Result, frozen=True, kw_only=True):
     memory_id: str
     expires_at: str | None = None
@@ -82,6 +103,8 @@ class Forgotten(Result, frozen=True, kw_only=True):
 class Fetched(Result, frozen=True, kw_only=True):
     memory: dict[str, Any]
     """The record with its `revision`."""
+    extraction: Job | None = None
+    """Of a source: how the taking of facts from it is."""
     position: str
 
 
@@ -246,6 +269,8 @@ class FoundRow(Result, frozen=True, kw_only=True):
     id: str
     score: float
     content: str
+    length: int | None = None
+    """Characters of the whole, of which `content` is the passage that was meant; None when it is all."""
     scope: str
     stream: str
     """The space it lives in, as the `stream` argument names it."""

@@ -131,7 +131,7 @@ class Search:
                 break
             wanted *= WANTED_MORE  # most of it said the same
         weighing = ranking.weighing if question.explain else None
-        rows = [self._shown(one, [other.row.id for other in same], weighing) for one, same in shown]
+        rows = [self._shown(question.text, one, [other.row.id for other in same], weighing) for one, same in shown]
         fitting = within_budget(rows, question.tokens)
         return Found(
             rows=fitting,
@@ -296,7 +296,7 @@ class Search:
 
         return admit
 
-    def _shown(self, one: Scored, same: list[str], weighing: Weighing | None) -> FoundRow:
+    def _shown(self, question: str, one: Scored, same: list[str], weighing: Weighing | None) -> FoundRow:
         explained = None
         if weighing is not None:
             explained = Explained(
@@ -316,6 +316,7 @@ class Search:
         return shown(
             one.row,
             one.score,
+            question=question,
             zone=self.zone,
             weights=self.settings.weights,
             supersedes=self._chains.replaced_by(one.row.place, one.row.memory),

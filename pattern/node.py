@@ -60,6 +60,7 @@ def run(settings: Settings) -> int:
     async def services(link: Link) -> AsyncGenerator[StatusSource, None]:
         from loomem.node.embedding import answering
         from loomem.node.judging import judging
+        from loomem.workers.extract import Hygiene
         from loomem.workers.services import open_services
 
         node_id = await asyncio.to_thread(NodeFiles.of(spec).node_id)
@@ -71,6 +72,9 @@ def run(settings: Settings) -> int:
             embed=model_settings(settings),
             audit=settings.audit,
             llm=settings.llm,
+            rules=settings.extraction,
+            contradict=settings.contradict,
+            hygiene=Hygiene(pii=settings.facts.pii, scan=settings.scan_policy),
             shared=settings.nats.url is not None,
         )
         async with (

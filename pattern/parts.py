@@ -22,6 +22,7 @@ from loomem.core.llm import Use
 from loomem.embed.settings import Adapter
 from loomem.engine import Engine
 from loomem.judging import Judging
+from loomem.llm.budget import told
 from loomem.nats.audit import AuditStream
 from loomem.nats.follow import KvFeed
 from loomem.nats.link import Link
@@ -80,6 +81,7 @@ class Parts:
                 zone=settings.timezone,
                 facts=settings.facts,
                 files=Files((settings.files_dir,)),
+                jobs=views.jobs,
                 record=AuditStream(self.link, settings.audit, replicas=settings.replicas),
                 search=Search(
                     views=views,
@@ -88,6 +90,7 @@ class Parts:
                     zone=settings.timezone,
                     asker=asker,
                 ),
+                llm=lambda: told(buckets, self.clock, settings.llm),
                 judging=Judging(
                     views=views,
                     clock=self.clock,

@@ -18,6 +18,7 @@ import msgspec
 from identity.errors import InvalidInput
 from loomem.core.audit.settings import AuditSettings
 from loomem.core.contradict.settings import ContradictSettings
+from loomem.core.extract import ExtractSettings
 from loomem.core.facts import FactSettings
 from loomem.core.limits import Limits
 from loomem.core.llm import LlmSettings
@@ -92,6 +93,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Which tools a session offers."""
     facts: FactSettings
     """How facts are stored: whose word is trusted, which streams there are, what is redacted."""
+    extraction: ExtractSettings
+    """What the node takes for a fact in a conversation."""
     files: tuple[str, ...]
     """The configuration files that were read."""
     log_level: str | None
@@ -142,6 +145,14 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
             honor_caller_trust_source=file.server.honor_caller_trust_source,
             namespaces=file.namespaces,
             pii=file.pii,
+            fragments=file.fragments.enabled,
+            extract=file.extraction.enabled,
+            wait_s=file.extraction.wait_s,
+        ),
+        extraction=ExtractSettings(
+            facts_limit=file.extraction.facts_limit,
+            confidence_floor=file.extraction.confidence_floor,
+            topics=file.extraction.topics,
         ),
         files=tuple(layer.file for layer in layers),
         log_level=None if file.log_level is None else LEVELS[file.log_level],

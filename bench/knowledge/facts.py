@@ -14,6 +14,8 @@ from loomem.core.transcript import Form, SpeakerRole, Transcript, Utterance
 
 SETS = ROOT / "bench" / "knowledge_sets"
 HALVES = ("development", "held_out")
+TALK = "-talk-"
+"""In the ids of longer turns in which most sentences are no facts: these are also counted apart."""
 COVERED = 0.5
 """Of a labelled fact, how much a found one must hold to be it."""
 PRECISION_AIM, RECALL_AIM = 0.9, 0.6
@@ -82,7 +84,8 @@ async def knowledge(effort: Effort) -> list[Row]:
     for half in HALVES:
         judged = [judge(sample) for sample in read(half)]
         by_language = {lang: total(one for one in judged if one.sample.lang == lang) for lang in _languages(judged)}
-        kept[half] = {**by_language, "all": total(judged)}
+        talk = total(one for one in judged if TALK in one.sample.id)
+        kept[half] = {**by_language, "small talk": talk, "all": total(judged)}
         rows += [row for lang, counts in kept[half].items() for row in _rows(half, lang, counts)]
     file = ROOT / "bench" / "results" / f"knowledge-{time.strftime('%Y-%m-%dT%H-%M-%S')}.json"
     file.parent.mkdir(parents=True, exist_ok=True)

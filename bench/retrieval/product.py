@@ -70,6 +70,19 @@ class Asked:
                 await free.acquire()
                 group.create_task(one(session, turn))
 
+    async def store_facts(self, facts: Sequence[tuple[str, str]]) -> None:
+        """Store facts, each with the turn that it was read in, several at a time. Raises: RuntimeError when one is refused."""
+        free = asyncio.Semaphore(WRITERS)
+
+        async def one(content: str, turn: str) -> None:
+            async with free:
+                stored = await self._call("memory_store", {"content": content})
+                self.turns[stored["memoryId"]] = turn
+
+        async with asyncio.TaskGroup() as group:
+            for content, turn in facts:
+                group.create_task(one(content, turn))
+
     async def embedded(self) -> None:
         """Return when every memory has its vector, or when there is no model to wait for. Raises: TimeoutError."""
         began = time.monotonic()

@@ -69,6 +69,12 @@ class FactSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of the user's streams by the aliases they are called by."""
     pii: PiiSettings = PiiSettings()
     """Which personal data is taken out of what is stored."""
+    fragments: bool = False
+    """Whether the utterances of a conversation are stored one by one, too."""
+    extract: bool = True
+    """Whether facts are taken from a conversation."""
+    wait_s: float = 20.0
+    """How long the call that stores a conversation waits for its facts."""
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):

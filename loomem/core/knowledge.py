@@ -100,7 +100,15 @@ class Knowledge(
     byte_start: int | None = None
     byte_end: int | None = None
     contract: int | None = None
-    """Version of the rules by which a conversation was taken in."""
+    """Version of the rules by which a conversation was taken in (`core.sources`)."""
+    extract: bool = False
+    """Whether facts are to be taken from it: such a source is a job, whose state stands beside it."""
+    parts: int = 1
+    """Of a source: over how many records it is split, itself included."""
+    part: int = 0
+    """Of a part of a source that is not its first: which."""
+    fragments: int = 0
+    """Of a source: how many were planned."""
     supersedes: tuple[str, ...] = ()
     """Ids of the records whose place this one takes. Supersession stands here and nowhere else."""
     judged: tuple[Judgement, ...] = ()

@@ -31,6 +31,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     content_bytes: Count = 32_768
     fact_bytes: Count = 102_400
     """Content of what memory_store stores."""
+    transcript_bytes: Count = 2_097_152
+    """A conversation that memory_ingest takes in, as it is stored."""
     tags: Count = 10
     tag_chars: Count = 50
     related: Count = 100
@@ -96,6 +98,24 @@ def clean_content(text: object, limits: Limits, *, field: str = "content", fact:
     text = clean_text(field, text, max_bytes=limits.fact_bytes if fact else limits.content_bytes)
     if not text.strip():
         raise InvalidInput(f"{field} must not be blank", field=field)
+    return text
+
+
+def clean_transcript(text: object, limits: Limits, *, times: int = 1) -> str:
+    """Return a conversation as it may be stored; `times` as large where it is given in a form that takes more room.
+
+    Raises: InvalidInput when blank, too large or not plain Unicode text.
+    """
+    if text is None:
+        raise InvalidInput("content is required: the conversation", field="content")
+    most = limits.transcript_bytes * times
+    if isinstance(text, str) and (size := len(text.encode("utf-8", "surrogatepass"))) > most:
+        raise InvalidInput(
+            f"Content too large: {size} bytes (max {most})", field="content", contentSize=size, maxSize=most
+        )
+    text = clean_text("content", text)
+    if not text.strip():
+        raise InvalidInput("content must not be blank", field="content")
     return text
 
 

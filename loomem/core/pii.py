@@ -1,14 +1,14 @@
-"""Personal data in what is about to be stored: e-mail addresses, phone numbers, national ids, and terms of a blocklist. Pure.
+"""Personal data in what is about to be stored: e-mail addresses, phone numbers, national ids, cards, terms of a blocklist. Pure.
 
 Each is replaced by a word that says what stood there. Counted by kind, never told. Precision comes first: digits count as a
 phone number only in a form in which people write one, and not where something beside them says that they are another
 thing: money, an order, a version, part of an identifier, a hash, a date. A form that is also that of other numbers counts
 only after a word such as "call".
 
-How numbers are written differs from country to country: `PHONE_FORMS` and `NATIONAL_IDS` are tables by locale, to which
-others come. Every pattern looks at a bounded stretch from where digits begin, so all is linear in the length of the text.
+How numbers are written differs from country to country: `PHONE_FORMS` and those of `core.national` are tables by locale, to
+which others come. Every pattern looks at a bounded stretch from where digits begin, so all is linear in the length of the text.
 
-Deliberately absent: secrets and card numbers (`core.scan`), names of people, postal addresses.
+Deliberately absent: secrets (`core.scan`), names of people, postal addresses.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import msgspec
 
+from loomem.core import national
+from loomem.core.national import spans as numbers_in
 from loomem.core.pii_settings import PiiSettings
 
-PHONE, EMAIL, ID, TERM = "[PHONE]", "[EMAIL]", "[ID]", "[REDACTED]"
+PHONE, EMAIL, TERM = "[PHONE]", "[EMAIL]", "[REDACTED]"
 
 _PASSES = 8
 """Rounds over one text: a redaction may free what was glued to it."""
@@ -31,7 +33,7 @@ _PASSES = 8
 class Redacted(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     counts: Mapping[str, int]
-    """How many of each kind (`phone`, `email`, `id`, `term`); no kind without any."""
+    """How many of each kind (`phone`, `email`, `id`, `card`, `iban`, `term`); no kind without any."""
 
 
 def redact(text: str, settings: PiiSettings, *, label: str = "") -> Redacted:
@@ -58,8 +60,7 @@ def _finders(settings: PiiSettings, label: str) -> list[tuple[str, Find, str]]:
         finders.append(("term", lambda text: _terms(text, settings.blocklist), TERM))
     if settings.redact_emails:
         finders.append(("email", _emails, EMAIL))
-    if settings.redact_ids:
-        finders.append(("id", _ids, ID))
+    finders += [(kind, partial(numbers_in, number=number), number.word) for kind, number in national.kinds(settings)]
     if settings.redact_phones:
         finders.append(("phone", lambda text: _phones(text, label), PHONE))
     return finders
@@ -129,28 +130,6 @@ def _address(text: str, match: re.Match[str]) -> Span | None:
     if scheme >= 0 and not re.search(r"[/?#\s]", text[scheme + 3 : at]):
         return None
     return start, match.end()
-
-
-# National ids
-
-
-def _is_pesel(digits: str) -> bool:
-    """Say whether eleven digits are a Polish national id: a date that can be, and a checksum that holds."""
-    month, day = int(digits[2:4]) % 20, int(digits[4:6])
-    weights = (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)
-    checked = sum(int(d) * w for d, w in zip(digits, weights, strict=True)) % 10 == 0
-    return 1 <= month <= 12 and 1 <= day <= 31 and checked
-
-
-NATIONAL_IDS: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
-    "pl": (re.compile(r"(?<![\w.,+/-])[0-9]{11}(?![\w/]|[.,-]\w)"), _is_pesel),
-}
-"""By locale: where one may stand, and whether it is one."""
-
-
-def _ids(text: str) -> list[Span]:
-    found = [m.span() for pattern, holds in NATIONAL_IDS.values() for m in pattern.finditer(text) if holds(m[0])]
-    return sorted(found)
 
 
 # Phone numbers
@@ -280,7 +259,7 @@ def _words(words: tuple[str, ...]) -> re.Pattern[str]:
 _CALL, _OTHER = _words(_CALLS), _words(_OTHER_THINGS)
 _WORD = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_REDACTED = re.compile(r"\[?(?:PHONE|EMAIL|ID|REDACTED)\]")
+_REDACTED = re.compile(r"\[?(?:PHONE|EMAIL|ID|CARD|IBAN|REDACTED)\]")
 _NEAR = 4
 """So many words before a number may say what it is; the nearest that says anything decides."""
 

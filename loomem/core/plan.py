@@ -277,10 +277,19 @@ def _expiry(category: Category, ttl_s: int | None, now_ms: int, limits: Limits) 
 
 
 def _unchained(known: Knowledge | None) -> Knowledge | None:
-    """Return what is known of a memory, for a copy of it elsewhere: its chain stays behind."""
+    """Return what is known of a memory, for a copy of it elsewhere: its chain, and what it was taken from, stay behind."""
     if known is None:
         return None
-    return msgspec.structs.replace(known, supersedes=(), root_id=None, chain_version=1)
+    return msgspec.structs.replace(
+        known,
+        supersedes=(),
+        root_id=None,
+        chain_version=1,
+        source_id=None,
+        source_ids=(),
+        byte_start=None,
+        byte_end=None,
+    )
 
 
 def _later(memory: Memory, now_ms: int) -> str:

@@ -18,6 +18,7 @@ from loomem.core import limits as check
 from loomem.core.limits import Limits
 from loomem.core.record import Category
 from loomem.core.row import Row, fold
+from loomem.core.sources import was_stated
 from loomem.core.times import date_argument
 
 ALL_SCOPES = tuple(Scope)
@@ -54,6 +55,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     depth: int = 1
     include_expired: bool = False
     include_superseded: bool = False
+    include_extracted: bool = False
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +108,7 @@ class RawQuery(msgspec.Struct, frozen=True, kw_only=True):
     depth: object = None
     include_expired: object = None
     include_superseded: object = None
+    include_extracted: object = None
 
 
 def clean_query(raw: RawQuery, limits: Limits, zone: tzinfo) -> Query:
@@ -138,6 +141,7 @@ def clean_query(raw: RawQuery, limits: Limits, zone: tzinfo) -> Query:
         depth=1 if raw.depth is None else check.clean_integer("depth", raw.depth, low=1, high=DEPTH_LIMIT),
         include_expired=check.clean_flag("includeExpired", raw.include_expired, default=False),
         include_superseded=check.clean_flag("includeSuperseded", raw.include_superseded, default=False),
+        include_extracted=check.clean_flag("includeExtracted", raw.include_extracted, default=False),
     )
 
 
@@ -258,6 +262,8 @@ def select(
         expired += len(shelf.rows) - len(live)
         if not query.categories or shelf.category in query.categories:
             rows += shelf.rows if query.include_expired else live
+    if not query.include_extracted:
+        rows = [row for row in rows if row.memory.knowledge is None or was_stated(row.memory)]
     if is_superseded is not None and not query.include_superseded:
         rows = [row for row in rows if not is_superseded(row)]
     rows = _within_times(query, _by_labels(query, rows))

@@ -17,7 +17,7 @@ import msgspec
 from identity.errors import Conflict, LoomError
 from identity.keys import SYSTEM_BUCKET, budget_key
 from identity.ports import Bucket, Buckets, Clock, Entry, Ids, Put
-from loomem.core.llm import Fault, LlmSettings, ModelFailed, Spent, Usage
+from loomem.core.llm import KEY_VARIABLE, Fault, LlmSettings, ModelFailed, Spent, Usage, Use
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +28,7 @@ PAUSE_S = 0.01
 KEPT_S = 8 * 86_400
 """How long a day's budget can be looked up."""
 WRITE_S = 5.0
+LOOK_S = 1.0
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +133,25 @@ async def spent(buckets: Buckets, clock: Clock) -> Spent:
     """Return what of today's budget is taken. Raises: Unavailable, AccessDenied."""
     day = day_of(clock.now())
     return _spent(day, await _entry(await buckets.open(SYSTEM_BUCKET), day))
+
+
+async def told(buckets: Buckets, clock: Clock, settings: LlmSettings) -> str:
+    """Return in words what a model is asked for, and what of today's budget is taken; or why none is asked."""
+    off = [settings.off(use) for use in Use]
+    on = ", ".join(use for use, why in zip(Use, off, strict=True) if why is None)
+    if not on:
+        return f"off ({next(iter(why for why in off if why is not None and KEY_VARIABLE in why), off[0])})"
+    try:
+        async with asyncio.timeout(LOOK_S):
+            today = await spent(buckets, clock)
+    except (LoomError, TimeoutError):
+        return f"{on}; today's budget cannot be read, and without it no model is asked"
+    return (
+        f"{on}; today, of all agents: {today.calls}/{settings.calls_per_day} calls, "
+        f"{today.tokens}/{settings.tokens_per_day} tokens, "
+        f"${today.cost_micros / 1e6:.2f}/${settings.cost_per_day:.2f}"
+        + (f", {today.refused} refused" if today.refused else "")
+    )
 
 
 async def _entry(bucket: Bucket, day: str) -> Entry | None:

@@ -13,7 +13,16 @@ import json
 import msgspec
 
 from identity.agent import Caller
-from identity.keys import GLOBAL_BUCKET, SYSTEM_BUCKET, Root, Space, identity_bucket, project_bucket, user_bucket
+from identity.keys import (
+    GLOBAL_BUCKET,
+    SYSTEM_BUCKET,
+    Root,
+    Space,
+    budget_key,
+    identity_bucket,
+    project_bucket,
+    user_bucket,
+)
 from identity.registry import WARP_ROOT, subagent_key
 from identity.visibility import Sight, sights
 from loomem.nats.audit import subject_by
@@ -62,6 +71,7 @@ def agent_permissions(caller: Caller, *, inbox_prefix: str, node_id: str = "*") 
         stream = stream_of(bucket)
         publish += [f"$JS.API.CONSUMER.INFO.{stream}.*", f"$JS.API.CONSUMER.DELETE.{stream}.*", f"$JS.FC.{stream}.>"]
     publish += _identity(caller)
+    publish.append(f"$JS.API.DIRECT.GET.{stream_of(SYSTEM_BUCKET)}.$KV.{SYSTEM_BUCKET}.{budget_key('*')}")
     return Permissions(tuple(publish), (f"{inbox_prefix}.>", f"pattern.node.{node_id}.ping"))
 
 

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
-from typing import Protocol
+from typing import Protocol, cast
 
 import msgspec
 
@@ -199,7 +199,7 @@ class _Node:
             except Exception as error:
                 log.exception("event=services_failed")
                 self._services_failed = True
-                self._tell(error=f"The workers failed and are tried again: {error}")
+                self._tell(error=f"The workers failed and are tried again: {cause_of(error)}")
             finally:
                 self._services = None
             pause_s = SERVICES_PAUSES_S[min(failures, len(SERVICES_PAUSES_S) - 1)]
@@ -309,6 +309,15 @@ async def _set_within(event: asyncio.Event, timeout_s: float) -> bool:
         async with asyncio.timeout(timeout_s):
             await event.wait()
     return event.is_set()
+
+
+def cause_of(error: BaseException) -> BaseException:
+    """Return what a failure comes from: out of groups, the first error that says what to do."""
+    while isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)  # isinstance loses the parameter
+        foreseen = group.subgroup(LoomError)
+        error = (foreseen or group).exceptions[0]
+    return error
 
 
 def _only_loom_errors(group: ExceptionGroup[Exception]) -> LoomError:

@@ -20,6 +20,7 @@ from loomem.core import plan
 from loomem.core.position import format_position
 from loomem.core.record import TEMPORARY, Category, Memory
 from loomem.core.row import Row
+from loomem.core.sources import is_linked
 from loomem.results import BulkForgotten, BulkRemembered, Cleaned, ItemError, Notice
 from loomem.store.lifecycle import erase_copies, own_row
 from loomem.store.write import Door, Written, held_of
@@ -189,8 +190,8 @@ class _Forgetting:
     async def at_once(self, indexes: Sequence[int]) -> Sequence[Outcome]:
         rows = [self._rows[index] for index in indexes]
         copies = [copy for row in rows for copy in self._door.projection.records.copies(row.id)]
-        if len(copies) != len(rows):
-            raise Conflict("unfinished moves are erased one by one", key=rows[0].key, expected=0, actual=0)
+        if len(copies) != len(rows) or any(is_linked(row.memory) for row in rows):
+            raise Conflict("unfinished moves and sources are erased one by one", key=rows[0].key, expected=0, actual=0)
         removes = [self._door.remove(held_of(row), Reason.FORGET) for row in rows]
         return await self._door.send_all(rows[0].place.bucket, removes)
 

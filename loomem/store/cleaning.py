@@ -12,15 +12,19 @@ from typing import Any
 
 import msgspec
 
+from identity.errors import InvalidInput
 from loomem.core import limits as check
 from loomem.core.facts import Fact, clean_fact_content
-from loomem.core.hygiene import Flag, clean, clean_object
+from loomem.core.hygiene import PASSES, Flag, clean, clean_object
 from loomem.core.knowledge import Relation
 from loomem.core.pii_settings import PiiSettings
 from loomem.results import Notice
 from loomem.store.write import Door
 
 log = logging.getLogger(__name__)
+
+_SPEAKERS = frozenset({"human:", "assistant:"})
+"""What looks like an instruction anywhere but in a conversation."""
 
 
 class Cleaning:
@@ -53,6 +57,44 @@ class Cleaning:
         screened, labels, notices = self._door.screen(cleaned.text, labels, fact=True)
         self._notices += notices
         return clean_fact_content(screened, self._door.limits), labels
+
+    def transcript(self, text: str) -> str:
+        """Return a whole conversation, that is, one that cleaning again would leave as it is.
+
+        So what is stored is what is read, and what any part of it is cut from.
+        Raises: InvalidInput (also when nothing is left, or no end of cleaning it is in sight).
+        """
+        most = self._door.limits.transcript_bytes
+        cleaned = clean(text, self._pii)
+        flags = [flag for flag in cleaned.flags if flag.label not in _SPEAKERS]
+        self._found(cleaned.redacted, flags)
+        if flags:
+            labels = ", ".join(dict.fromkeys(repr(flag.label) for flag in flags))
+            self._notices.append(
+                Notice(
+                    type="instructions", description=f"it holds what looks like instructions to its reader: {labels}"
+                )
+            )
+        text = cleaned.text.strip()
+        for _ in range(PASSES):
+            screened, _, notices = self._door.screen(text, None, max_bytes=most)
+            settled = (screened or text).strip()
+            again = clean(settled, self._pii)
+            if again.text.strip() == text:
+                self._notices += notices
+                return check.clean_transcript(text, self._door.limits)
+            if settled != text:
+                self._notices += notices
+            self._found(again.redacted, ())
+            text = again.text.strip()
+        raise InvalidInput("content does not settle when it is cleaned; nothing was stored", field="content")
+
+    def is_clean(self, text: str) -> bool:
+        """Say whether a text may be stored as it is, as far as markup and personal data go."""
+        try:
+            return clean(text, self._pii).text == text
+        except InvalidInput:
+            return False
 
     def fact(self, fact: Fact) -> Fact:
         """Return what is said of a fact beside its text. Raises: InvalidInput."""

@@ -1,7 +1,8 @@
 """Deleting so that it can be undone: a deleted memory is hidden at once and everywhere, kept for a while, then erased.
 
 It is the record that says so (`deletedAt`), so every process hears of it as of any change, and the server or the expiry
-worker erases it when its time is over. What was taken from a source goes with the source, and comes back with it.
+worker erases it when its time is over. What was taken from a source goes with the source, in the same batches, and comes back
+with it. When that is cut short, repeating it completes it; so does the worker that hears of the source's end.
 Deliberately absent: erasing at once (`lifecycle.forget`), the purge (`loomem.workers`).
 """
 
@@ -9,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from identity.errors import AccessDenied, Conflict, InvalidInput, LoomError, NotFound
-from identity.ports import Reason
+from identity.errors import AccessDenied, Conflict, InvalidInput, LoomError, NotFound, Unavailable
+from identity.ports import Put, Reason
 from loomem.core import plan
 from loomem.core.plan import text_of
+from loomem.core.record import Memory
 from loomem.core.row import Row
+from loomem.core.sources import check_whole
 from loomem.core.streams import Stream, word_of
 from loomem.core.times import stored_millis
 from loomem.fact_results import Deleted, DeletedMemories, DeletedMemory, Restored
-from loomem.store.bulk import position_of
+from loomem.store.bulk import CHUNK, position_of
 from loomem.store.lifecycle import checked_own, decided
 from loomem.store.write import Door, Held, Written, held_of
 
@@ -40,37 +43,30 @@ async def delete(door: Door, ident: str, stream: Stream | None) -> Deleted:
     rows = [row for row in found if stream is None or stream.holds(row.place)]
     if found and not rows:
         raise elsewhere(ident)
-    written: list[Written] = []
     if rows:
-        row = checked_own(rows, ident)
+        row, now_ms = checked_own(rows, ident), door.now_ms
         plan.check_unprotected(row.memory, force=False)
+        check_whole(row.memory, "deleted")
         for copy in records.copies(ident):
             if copy is not row:
                 await _drop(door, copy)
-        now_ms = door.now_ms
-        done = await _hide(door, row, now_ms)
-        written += [done] if done else []
+        written, failed = await _hide_all(door, [row, *_left(door, row)], now_ms, must=row)
+        derived = len(written) - 1
     else:
         # Deleted before, perhaps by a call that was cut short: then what was taken from it is still to go.
         gone = [row for row in records.deleted(ident) if row.place.mine and (stream is None or stream.holds(row.place))]
-        if not gone or not _taken_from(door, gone[0]):
+        if not gone or not _left(door, gone[0]):
             raise NotFound(f"Memory {ident} not found.", memoryId=ident)
         row, now_ms = gone[0], stored_millis(gone[0].memory.deleted_at) or door.now_ms
-    failed = False
-    for derived in _taken_from(door, row):
-        try:
-            done = await _hide(door, derived, now_ms)
-        except LoomError:
-            failed = True
-        else:
-            written += [done] if done else []
+        written, failed = await _hide_all(door, _left(door, row), now_ms)
+        derived = len(written)
     known = row.memory.knowledge
     return Deleted(
         memory_id=ident,
         stream=word_of(row.place),
         restorable_until=text_of(now_ms + door.limits.retention_s * 1_000),
         source_id=None if known is None else known.source_id,
-        derived=max(0, len(written) - 1),
+        derived=max(0, derived),
         failed_steps=["derived"] if failed else None,
         position=position_of(written),
     )
@@ -79,7 +75,8 @@ async def delete(door: Door, ident: str, stream: Stream | None) -> Deleted:
 async def restore(door: Door, ident: str) -> Restored:
     """Bring back one of the caller's own deleted memories, and what was deleted with it.
 
-    Raises: NotFound (nothing deleted has this id, or its time is over), AccessDenied, LimitExceeded, Conflict, Unavailable.
+    Raises: NotFound (nothing deleted has this id, or its time is over), InvalidInput (it went with its source), AccessDenied,
+    LimitExceeded, Conflict, Unavailable.
     """
     records = door.projection.records
     await door.projection.settle()
@@ -89,33 +86,61 @@ async def restore(door: Door, ident: str) -> Restored:
         known = " It is not deleted." if records.find(ident) else ""
         raise NotFound(f"No deleted memory {ident} can be restored.{known}", memoryId=ident)
     row = checked_own(rows, ident)
-    with_it = [
-        other
-        for other in records.deleted_rows()
-        if other.place == row.place
-        and other.memory.deleted_at == row.memory.deleted_at
-        and other.memory.knowledge is not None
-        and other.memory.knowledge.source_id == ident
-    ]
-    written = [await _bring_back(door, each) for each in (row, *with_it)]
+    check_whole(row.memory, "restored")
+    if _comes_along(door, row):
+        source = row.memory.knowledge.source_id if row.memory.knowledge is not None else None
+        raise InvalidInput(
+            f"Memory {ident} was deleted with the source {source}; restore that", memoryId=ident, sourceId=source
+        )
+    with_it = [other for other in records.taken.of(row) if other.memory.deleted_at == row.memory.deleted_at]
+    # Itself last: as long as it is deleted, the rest of what was cut short can be brought back.
+    written = await _bring_back_all(door, [*with_it, row])
     return Restored(
         memory_id=ident,
         stream=word_of(row.place),
         derived=len(with_it),
-        revision=written[0].revision,
-        position=position_of(written) or written[0].position,
+        revision=written[-1].revision,
+        position=position_of(written) or written[-1].position,
     )
 
 
 async def deleted(door: Door) -> DeletedMemories:
     """Return what the caller could restore, the last deleted first. Raises: Unavailable."""
     await door.projection.settle()
-    rows = [row for row in door.projection.records.deleted_rows() if row.place.mine]
+    rows = [row for row in door.projection.records.deleted_rows() if row.place.mine and not _comes_along(door, row)]
     rows.sort(key=lambda row: (row.memory.deleted_at or "", row.id), reverse=True)
     return DeletedMemories(memories=[_shown(door, row) for row in rows])
 
 
 # --- within -----------------------------------------------------------------------------------------------------------
+
+
+async def _hide_all(
+    door: Door, rows: Sequence[Row], now_ms: int, *, must: Row | None = None
+) -> tuple[list[Written], bool]:
+    """Delete rows of one bucket in their order; says whether any were left.
+
+    Raises: what deleting the one raises that must go.
+    """
+    written: list[Written] = []
+    failed = False
+    for start in range(0, len(rows), CHUNK):
+        chunk = rows[start : start + CHUNK]
+        puts = [_replacing(door, held_of(row), plan.deleted(row.memory, now_ms)) for row in chunk]
+        try:
+            written += await door.send_all(chunk[0].place.bucket, puts)
+        except LoomError:
+            # Which of them it was, or that this broker has no batches, shows when they go one by one.
+            for row in chunk:
+                try:
+                    done = await _hide(door, row, now_ms)
+                except LoomError:
+                    if row is must:
+                        raise
+                    failed = True
+                else:
+                    written += [done] if done else []
+    return written, failed
 
 
 async def _hide(door: Door, row: Row, now_ms: int) -> Written | None:
@@ -131,6 +156,30 @@ async def _hide(door: Door, row: Row, now_ms: int) -> Written | None:
         return await decided(door, row, once)
     except NotFound:
         return None
+
+
+async def _bring_back_all(door: Door, rows: Sequence[Row]) -> list[Written]:
+    """Bring back rows of one place, in order. Raises: NotFound, LimitExceeded, Conflict, Unavailable."""
+    written: list[Written] = []
+    place = rows[0].place
+    for start in range(0, len(rows), CHUNK):
+        chunk = rows[start : start + CHUNK]
+        puts = [_replacing(door, held_of(row), plan.restored(row.memory, door.now_ms)) for row in chunk]
+        async with door.room(place.scope, place.stream, new=len(chunk), core=0) as slot:
+            try:
+                done = await door.send_all(place.bucket, puts)
+            except (Conflict, Unavailable):
+                done = []
+            else:
+                slot.note(place.bucket, done[-1].key, done[-1].revision)
+        # Which of them was changed meanwhile, or that this broker has no batches, shows when they go one by one.
+        written += done or [await _bring_back(door, row) for row in chunk]
+    return written
+
+
+def _replacing(door: Door, held: Held, memory: Memory) -> Put:
+    """Return the change that stores a memory over what its key holds."""
+    return door.put(memory, stream=held.stream, expected=held.revision, trail=held.trail)[1]
 
 
 async def _bring_back(door: Door, row: Row) -> Written:
@@ -152,15 +201,18 @@ async def _drop(door: Door, copy: Row) -> None:
         ) from error
 
 
-def _taken_from(door: Door, source: Row) -> Sequence[Row]:
-    """Return what was taken from a source and lies in the same space."""
-    place = source.place
-    return [
-        row
-        for shelf in door.projection.records.own(place.scope, place.stream)
-        for row in shelf.rows
-        if row.memory.knowledge is not None and row.memory.knowledge.source_id == source.id and row.place == place
-    ]
+def _left(door: Door, source: Row) -> list[Row]:
+    """Return what was taken from a source and is not deleted yet."""
+    return [row for row in door.projection.records.taken.of(source) if row.memory.deleted_at is None]
+
+
+def _comes_along(door: Door, row: Row) -> bool:
+    """Say whether a row went with its source, and comes back with it."""
+    known = row.memory.knowledge
+    if known is None or known.source_id is None:
+        return False
+    sources = door.projection.records.deleted(known.source_id)
+    return any(source.place == row.place and source.memory.deleted_at == row.memory.deleted_at for source in sources)
 
 
 def _shown(door: Door, row: Row) -> DeletedMemory:

@@ -17,6 +17,7 @@ from loomem.core import plan
 from loomem.core.audit.notes import Action
 from loomem.core.record import Category, to_fields
 from loomem.core.row import Row
+from loomem.core.sources import check_changeable, check_whole, is_part, is_source
 from loomem.results import Committed, Forgotten, Notice, Shared, Updated
 from loomem.store.move import move
 from loomem.store.write import TRIES, Door, Held, Written, doing, held_of
@@ -29,13 +30,14 @@ T = TypeVar("T")
 async def edit(door: Door, ident: str, edit: plan.Edit, expected: int, notices: list[Notice]) -> Updated:
     """Change a memory that is still at the revision its editor knows.
 
-    Raises: NotFound, AccessDenied, Conflict (with the current revision and content in its details), InvalidCategory,
-    CoreProtected, LimitExceeded, Unavailable.
+    Raises: NotFound, AccessDenied, Conflict (with the current revision and content in its details), InvalidInput (it is a
+    source, or was taken from one), InvalidCategory, CoreProtected, LimitExceeded, Unavailable.
     """
     row = await _own_row(door, ident)
     held = await _held(door, row, at_least=expected)
     if held.revision != expected:
         raise _overtaken(held, expected)
+    check_changeable(held.memory)
     memory = plan.edited(held.memory, edit, door.now_ms, door.limits)
     try:
         if door.space_of(memory, held.stream) == door.space_of(held.memory, held.stream):
@@ -97,6 +99,10 @@ async def share(door: Door, ident: str, category: Category, *, keep_original: bo
     row = await _own_private_row(door, ident, "shared")
 
     async def once(held: Held) -> Shared:
+        if is_source(held.memory) or is_part(held.memory):
+            raise InvalidInput(
+                "A conversation is not shared as it is; take it in again with stream __project__", memoryId=ident
+            )
         memory = plan.shared(held.memory, door.caller, category, door.ids.memory_id(), door.now_ms)
         if not keep_original:
             plan.check_unprotected(held.memory, force=force)
@@ -137,11 +143,15 @@ async def forget(door: Door, ident: str, *, force: bool) -> Forgotten:
 async def erase_copies(door: Door, row: Row, *, force: bool) -> tuple[Category, Written | None]:
     """Erase all copies of one of the caller's own memories; tells its last category and the last write.
 
-    An older copy that an unfinished move has left would else come back.
+    An older copy that an unfinished move has left would else come back. What was taken from a source goes before it, so that
+    what is cut short can be repeated.
 
     Raises: as `forget`.
     """
     records = door.projection.records
+    check_whole(row.memory, "erased")
+    for taken in records.taken.of(row):
+        await _erase(door, taken, force=force)
     category, written = row.memory.category, None
     copies = _all_copies(records, row.id) or [row]
     for _ in range(TRIES):

@@ -15,10 +15,12 @@ from loomem.core.streams import ALIASES, USER_DEFAULT, Stream, is_stream_id
 from loomem.fact_results import MemoryStats, MemoryStatus, Namespace, Namespaces
 from loomem.store.streams import existing
 from loomem.store.write import Door
+from loomem.views.jobs import Jobs
 from loomem.views.projection import ViewState
 
 EVERYTHING = "all you may see"
 NOT_COUNTED = "n/a"
+HOUR_MS = 3_600_000
 
 _TYPES = {"__project__": "project", "__public__": "organization_shared"}
 
@@ -44,7 +46,7 @@ async def namespaces(door: Door, configured: Mapping[str, str]) -> Namespaces:
     return Namespaces(namespaces={row.alias: row.stream_id for row in rows}, details=rows)
 
 
-async def status(door: Door, stream: Stream | None, meaning: Meaning | None) -> MemoryStatus:
+async def status(door: Door, stream: Stream | None, meaning: Meaning | None, jobs: Jobs | None) -> MemoryStatus:
     """Return how the memory stands. Raises: Unavailable."""
     await door.projection.settle()
     with suppress(Unavailable):
@@ -59,6 +61,8 @@ async def status(door: Door, stream: Stream | None, meaning: Meaning | None) -> 
         pending=found.pending,
         embeddings=embeddings(found, meaning),
         undecodable=view.corrupt,
+        failed_extractions=None if jobs is None else jobs.failed_since(door.now_ms - HOUR_MS),
+        empty_extractions=None if jobs is None else jobs.empty_since(door.now_ms - HOUR_MS),
     )
 
 

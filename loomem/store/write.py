@@ -25,11 +25,12 @@ from loomem.core import plan
 from loomem.core.audit.lines import Line, Record
 from loomem.core.audit.notes import Action, Blocked, noted
 from loomem.core.knowledge import Role
-from loomem.core.limits import Limits, clean_content, clean_metadata, is_uuid
+from loomem.core.limits import Limits, clean_content, clean_metadata, clean_text, is_uuid
 from loomem.core.position import format_position
 from loomem.core.record import Category, Memory, decode, encode
 from loomem.core.row import Row
 from loomem.core.scan import ScanPolicy, apply_policy
+from loomem.core.sources import is_source, source_op
 from loomem.core.times import iso, millis
 from loomem.results import Notice
 from loomem.store.quota import Quotas, Slot
@@ -133,16 +134,25 @@ class Door:
     # --- what goes in ---
 
     def screen(
-        self, content: str | None, metadata: dict[str, Any] | None, *, fact: bool = False
+        self,
+        content: str | None,
+        metadata: dict[str, Any] | None,
+        *,
+        fact: bool = False,
+        max_bytes: int | None = None,
     ) -> tuple[str | None, dict[str, Any] | None, list[Notice]]:
-        """Return content and metadata as the scan policy lets them in, and what it found; `fact` as in `clean_content`.
+        """Return content and metadata as the scan policy lets them in, and what it found; `fact` as in `clean_content`,
+        and `max_bytes` where content has a limit of its own.
 
         Raises: InvalidInput (the policy blocks it, or what redaction made of it is too large).
         """
         screened = apply_policy(self._scan, content, metadata)
         notices = [Notice(**msgspec.structs.asdict(finding)) for finding in screened.warnings]
         if screened.content != content and screened.content is not None:
-            content = clean_content(screened.content, self.limits, fact=fact)
+            if max_bytes is None:
+                content = clean_content(screened.content, self.limits, fact=fact)
+            else:
+                content = clean_text("content", screened.content, max_bytes=max_bytes)
         if screened.metadata != metadata:
             metadata = clean_metadata(screened.metadata, self.limits)
         return content, metadata, notices
@@ -175,13 +185,15 @@ class Door:
         `blocked` are those whose place it was to take and may not.
         """
         space = self.space_of(memory, stream)
+        if op is None:
+            op = source_op(self.ids.op_id()) if is_source(memory) else self.ids.op_id()
         action = _DOING.get() or _done(memory, new=expected == 0)
         old = memory.knowledge.supersedes if memory.knowledge is not None and action in _NEW else ()
         return space.bucket, Put(
             key=space.key(Kind.MEMORY, memory.id),
             value=encode(memory),
             expected=expected,
-            op=op or self.ids.op_id(),
+            op=op,
             ttl_s=plan.server_ttl_s(memory, self.now_ms, self.limits),
             trail=trail,
             did=self._did(action, space.root, old, blocked),

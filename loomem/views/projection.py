@@ -26,7 +26,7 @@ from identity.agent import Caller
 from identity.errors import InvalidInput, LoomError, Unavailable
 from identity.keys import Kind, parse_key
 from identity.ports import Bookmark, Buckets, Feed
-from identity.visibility import Scope, sights
+from identity.visibility import Scope, Sight, sights
 from loomem.core.position import Position
 from loomem.views.kinds import Kinds, View
 from loomem.views.records import Records
@@ -77,15 +77,19 @@ class Projection:
         views: Callable[[Records], Mapping[Kind, View]] | None = None,
         patience_s: float = PATIENCE_S,
         warm: WarmStart | None = None,
+        within: Sequence[Sight] | None = None,
     ) -> None:
-        """`views` makes what folds the kinds of values beside the memories; `warm` has what earlier processes were told."""
-        self.records = Records(caller)
+        """`views` makes what folds the kinds of values beside the memories; `warm` has what earlier processes were told.
+
+        `within` are other sights than the caller's: those of one space, for a worker.
+        """
+        self.records = Records(caller, within)
         self._feed = feed
         self._buckets = buckets
         self._patience_s = patience_s
         self._warm = warm
         kinds = Kinds(self.records, {} if views is None else views(self.records))
-        stretches = [Stretch(sight, kind) for kind in kinds.kinds for sight in sights(caller)]
+        stretches = [Stretch(sight, kind) for kind in kinds.kinds for sight in within or sights(caller)]
         self._all = [Track(stretch, kinds, warm) for stretch in stretches]
         self._tracks = [track for track in self._all if track.stretch.is_said]
         """What reads wait for."""

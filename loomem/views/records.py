@@ -22,6 +22,7 @@ from loomem.core.recall import Shelf
 from loomem.core.record import Category, Memory, decode
 from loomem.core.row import Place, Row, check_belongs, row_of
 from loomem.views.chains import Chains, Group, Member, group_of
+from loomem.views.taken import Taken
 
 _Shelves = dict[Category, dict[str, Row]]
 _Address = tuple[str, str]
@@ -49,9 +50,10 @@ class Watcher(Protocol):
 class Records:
     """The memories one caller may see."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: Caller, within: Sequence[Sight] | None = None) -> None:
+        """Hold what lies under the caller's sights, or under those given, which a worker may have."""
         self._caller = caller
-        self._sights = sights(caller)
+        self._sights = sights(caller) if within is None else tuple(within)
         self._places: dict[tuple[int, str], Place] = {}
         self._shelves: dict[Place, _Shelves] = {}
         self._own: list[_Shelves] = []
@@ -65,6 +67,8 @@ class Records:
         self._groups: dict[Group, list[Place]] = {}
         self.chains = Chains(self._members)
         """Which memories took whose place."""
+        self.taken = Taken()
+        """What was taken from which source."""
         self._numbers = count(1)
         self._by_number: dict[int, Row] = {}
         self._watchers: list[Watcher] = []
@@ -319,6 +323,7 @@ class Records:
             self._shared_tags.clear()
         folds = self._folded_size < FOLDED_LIMIT
         row = row_of(memory, place, revision, self._shared_tags, folds=folds, number=next(self._numbers))
+        self.taken.put(row)
         if memory.erased or memory.deleted_at is not None:
             hidden = self._stubs if memory.erased else self._deleted
             hidden.setdefault(place, {})[memory.id] = row
@@ -342,6 +347,7 @@ class Records:
     def _drop(self, place: Place, ident: str) -> None:
         self._take(place, ident)
         self.chains.drop(place, ident)
+        self.taken.drop(place, ident)
         if place.mine:
             self._settle(ident)
 

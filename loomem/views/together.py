@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -10,8 +10,10 @@ import msgspec
 from identity.agent import Caller
 from identity.keys import Kind
 from identity.ports import Buckets, Feed
+from identity.visibility import Sight
 from loomem.views.dates import Dates
 from loomem.views.feedback import Feedback
+from loomem.views.jobs import Jobs
 from loomem.views.kinds import View
 from loomem.views.projection import PATIENCE_S, Projection
 from loomem.views.records import Records
@@ -30,6 +32,7 @@ class Views(msgspec.Struct, frozen=True, kw_only=True):
     threads: Threads
     dates: Dates
     feedback: Feedback
+    jobs: Jobs
 
     async def filled(self) -> None:
         """Return when all views hold what the buckets held at the start, as far as it can be had. However long that takes."""
@@ -45,19 +48,27 @@ async def views_of(
     *,
     warm: WarmStart | None = None,
     patience_s: float = PATIENCE_S,
+    within: Sequence[Sight] | None = None,
 ) -> AsyncGenerator[Views]:
-    """Keep the views of a caller up to date behind the body."""
+    """Keep the views of a caller up to date behind the body; `within` as of a projection."""
     made: list[Vectors] = []
     feedback = Feedback()
+    jobs = Jobs()
 
     def others(records: Records) -> Mapping[Kind, View]:
         made.append(Vectors(records))
-        return {Kind.VECTOR: made[0], Kind.FEEDBACK: feedback}
+        return {Kind.VECTOR: made[0], Kind.FEEDBACK: feedback, Kind.JOB: jobs}
 
-    projection = Projection(feed, buckets, caller, views=others, patience_s=patience_s, warm=warm)
+    projection = Projection(feed, buckets, caller, views=others, patience_s=patience_s, warm=warm, within=within)
     [vectors] = made
     threads, dates = Threads(), Dates()
     async with vectors, projection, Words(projection, warm, before=(threads, dates)) as words:
         yield Views(
-            projection=projection, words=words, vectors=vectors, threads=threads, dates=dates, feedback=feedback
+            projection=projection,
+            words=words,
+            vectors=vectors,
+            threads=threads,
+            dates=dates,
+            feedback=feedback,
+            jobs=jobs,
         )

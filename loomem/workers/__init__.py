@@ -2,18 +2,23 @@
 
     crew      finds the buckets, serves each with every worker, within limits, and drains
     duty      one worker on one bucket: jobs, retries, giving up; the `Worker` protocol
-    failures  failure records beside the memories (kind `x`)
+    failures  what went wrong with a job, beside its memory (kind `x`)
     status    how the workers are
     expire    the expiry worker: erase, evict, end interrupted moves
     upkeep    what it removes, as a pure plan
     embed     the embedding worker: one vector for each memory and model, none without its memory
+    extract   the extraction worker: the facts of each source, once; what a deleted source leaves is hidden
+    reading   how a source is read: by a model or by our own rules
+    placing   whose place a fact takes that was read
+    spaces    views of single spaces, kept a short while
+    repair    records of an older contract, brought up to date before a bucket is served
     services  all of it put together, for a node
 
 A job is a memory in a certain state, never a message of its own: the durable consumer on a bucket's stream
 (`loomem.nats.pull`) is the queue. So what is stored is queued, and a crash in between cannot exist.
 
 Deliberately absent: any store of its own; leader election (crews share consumers, and what all of them do is made to
-happen once by compare-and-set); extraction and dreaming, which will be workers beside these; the model (`loomem.embed`).
+happen once by compare-and-set); dreaming, which will be a worker beside these; the model (`loomem.embed`).
 """
 
 from loomem.workers.crew import Crew, CrewLimits

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import chain, repeat
 
 import msgspec
 
 from identity.errors import LoomError, NotFound, Unavailable
-from identity.ports import Clock, Feed
+from identity.ports import Bucket, Clock, Feed
 from loomem.nats.link import Link
 from loomem.nats.pull import Jobs
 from loomem.nats.streams import Streams
@@ -30,6 +30,7 @@ from loomem.nats.topology import KvBuckets
 from loomem.workers.duty import RESTART_S, Duty, Terms, Worker, first, set_within, told
 from loomem.workers.failures import FILTER as FAILURES
 from loomem.workers.failures import Failures
+from loomem.workers.repair import RepairFailed
 from loomem.workers.status import State, Tally, WorkerStatus
 
 log = logging.getLogger(__name__)
@@ -70,7 +71,10 @@ class Crew:
         *,
         clock: Clock,
         limits: CrewLimits | None = None,
+        prepare: Callable[[Bucket], Awaitable[None]] | None = None,
     ) -> None:
+        """`prepare` is done with a bucket before its jobs are; when it fails for good (`RepairFailed`), the crew ends."""
+        self._prepare = prepare
         self._link = link
         self._buckets = buckets
         self._feed = feed
@@ -208,6 +212,8 @@ class Crew:
             pause_s = 0.0
             try:
                 await self._take_turn(post)
+            except* RepairFailed as errors:
+                raise first(errors) from None
             except* NotFound:
                 gone = True
             except* (LoomError, TimeoutError) as errors:
@@ -231,6 +237,8 @@ class Crew:
 
     async def _serve(self, post: _Post) -> None:
         bucket = await self._buckets.ensure(post.bucket)
+        if self._prepare is not None:
+            await self._prepare(bucket)
         failures = post.failures = Failures(bucket, self._clock)
         over = asyncio.Event()
         async with self._feed.follow(bucket.name, FAILURES, failures.apply) as following:

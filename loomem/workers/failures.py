@@ -1,7 +1,6 @@
-"""Failure records: what went wrong with a job, beside the memory it is about (kind `x`), for everybody to see.
+"""Failures: what went wrong with a job, in the record beside the memory it is about (`core.jobs`), for everybody to see.
 
-One record per memory holds the failure of each worker that has one, so two workers never overwrite each other. It is
-written at every failure, and removed when the job succeeds or its memory is gone: what stands is wrong now. A failure is
+A failure is written every time, and removed when the job succeeds or its memory is gone: what stands is wrong now. It is
 about one revision; a changed memory starts afresh. It says which error, never what the memory holds.
 
 A bucket's records are followed, so that a success costs no question to the broker; the crew's own writes are applied at
@@ -18,54 +17,19 @@ import msgspec
 from identity.errors import Conflict, Corrupt
 from identity.keys import Key, Kind, parse_key
 from identity.ports import Bucket, Clock, Entry, Event, Marker, Put, Reason, Remove, Reset
+from loomem.core.jobs import NOTHING, Failure, JobRecord, decode, encode
 from loomem.core.times import iso
 
 FILTER = f"*.*.{Kind.JOB}.*"
-SCHEMA_VERSION = 1
 TRIES = 3
 """Of a write that another crew was quicker with."""
 ERROR_CHARS = 300
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What one worker could not do, so far."""
-
-    worker: str
-    revision: int
-    """Of the memory."""
-    attempts: int
-    """Failures that count against the job."""
-    waits: int = 0
-    """Times it was put off because something it needs was not available."""
-    last_error: str
-    first_failed_at: str
-    last_failed_at: str
-    dead: bool = False
-    """Given up; a change of the memory is a new job."""
-
-
-class FailureRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The value of an `x` key."""
-
-    version: int
-    failures: tuple[Failure, ...]
-
-
-def decode(value: bytes) -> FailureRecord:
-    """Return the record of a stored value. Raises: Corrupt."""
-    try:
-        record = msgspec.json.decode(value, type=FailureRecord)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Corrupt(f"not a failure record: {error}") from None
-    if record.version != SCHEMA_VERSION:
-        raise Corrupt(f"failure record of version {record.version}, not {SCHEMA_VERSION}")
-    return record
-
-
-def merged(record: FailureRecord, worker: str, failure: Failure | None) -> FailureRecord:
+def merged(record: JobRecord, worker: str, failure: Failure | None) -> JobRecord:
     """Return the record with this worker's failure replaced, or taken out."""
     others = tuple(f for f in record.failures if f.worker != worker)
-    return FailureRecord(version=SCHEMA_VERSION, failures=(*others, failure) if failure else others)
+    return msgspec.structs.replace(record, failures=(*others, failure) if failure else others)
 
 
 def failed_again(known: Failure | None, *, worker: str, revision: int, error: str, now: str, counts: bool) -> Failure:
@@ -85,14 +49,11 @@ def failed_again(known: Failure | None, *, worker: str, revision: int, error: st
 
 class _Held(msgspec.Struct, frozen=True):
     revision: int
-    record: FailureRecord
-
-
-_NOTHING = FailureRecord(version=SCHEMA_VERSION, failures=())
+    record: JobRecord
 
 
 class Failures:
-    """The failure records of one bucket: a view, and the only writer of them."""
+    """The failures in one bucket: a view, and the only writer of them."""
 
     def __init__(self, bucket: Bucket, clock: Clock) -> None:
         self._bucket = bucket
@@ -118,7 +79,7 @@ class Failures:
     def of(self, worker: str, key: Key) -> Failure | None:
         """Return what stands against a worker's job, as far as the view knows."""
         held = self._held.get(key.beside(Kind.JOB))
-        return next((f for f in held.record.failures if f.worker == worker), None) if held else None
+        return held.record.failure_of(worker) if held else None
 
     async def record(
         self, worker: str, job: Entry | Marker, error: str, *, counts: bool = True, attempts: int | None = None
@@ -134,8 +95,8 @@ class Failures:
             return None
         now = iso(self._clock.now())
 
-        def change(record: FailureRecord) -> FailureRecord:
-            known = next((f for f in record.failures if f.worker == worker), None)
+        def change(record: JobRecord) -> JobRecord:
+            known = record.failure_of(worker)
             failure = failed_again(known, worker=worker, revision=job.revision, error=error, now=now, counts=counts)
             if attempts is not None and failure.attempts >= attempts:
                 failure = msgspec.structs.replace(failure, dead=True)
@@ -151,12 +112,12 @@ class Failures:
         """
         path = key.beside(Kind.JOB)
         if path in self._held and (everybody or self.of(worker, key) is not None):
-            await self._change(path, lambda record: _NOTHING if everybody else merged(record, worker, None))
+            await self._change(path, lambda record: NOTHING if everybody else merged(record, worker, None))
 
-    async def _change(self, path: str, change: Callable[[FailureRecord], FailureRecord]) -> None:
+    async def _change(self, path: str, change: Callable[[JobRecord], JobRecord]) -> None:
         for attempt in range(1, TRIES + 1):
             held = self._held.get(path)
-            after = change(held.record if held else _NOTHING)
+            after = change(held.record if held else NOTHING)
             try:
                 await self._write(path, held.revision if held else 0, after)
             except Conflict:
@@ -166,12 +127,10 @@ class Failures:
             else:
                 return
 
-    async def _write(self, path: str, expected: int, record: FailureRecord) -> None:
+    async def _write(self, path: str, expected: int, record: JobRecord) -> None:
         op = f"failure {uuid4()}"
-        if record.failures:
-            revision = await self._bucket.write(
-                Put(key=path, value=msgspec.json.encode(record), expected=expected, op=op)
-            )
+        if not record.is_empty:
+            revision = await self._bucket.write(Put(key=path, value=encode(record), expected=expected, op=op))
             self._held[path] = _Held(revision, record)
         elif expected:
             revision = await self._bucket.write(Remove(key=path, expected=expected, op=op, reason=Reason.OTHER))
@@ -191,7 +150,7 @@ class Failures:
         try:
             record = decode(entry.value)
         except Corrupt:
-            record = _NOTHING  # worth nothing to anybody; the next failure or success replaces it
+            record = NOTHING  # worth nothing to anybody; the next failure or success replaces it
         self._held[entry.key] = _Held(entry.revision, record)
 
     def _drop(self, path: str, revision: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 from uuid import uuid4
@@ -11,7 +11,9 @@ import msgspec
 
 from identity.ports import Clock
 from loomem.core.audit.settings import AuditSettings
+from loomem.core.contradict.settings import ContradictSettings
 from loomem.core.embedding import EmbeddingState
+from loomem.core.extract import ExtractSettings
 from loomem.core.limits import Limits
 from loomem.core.llm import LlmSettings, Models
 from loomem.embed.host import ModelHost
@@ -29,8 +31,15 @@ from loomem.workers.crew import Crew, CrewLimits
 from loomem.workers.duty import Worker
 from loomem.workers.embed import EmbedWorker
 from loomem.workers.expire import ExpireWorker
+from loomem.workers.extract import ExtractWorker, Hygiene
+from loomem.workers.placing import Places
+from loomem.workers.reading import ModelReader
+from loomem.workers.repair import Repair
+from loomem.workers.spaces import Spaces
 from loomem.workers.status import WorkerStatus
 
+EXTRACT_SETTINGS = ExtractSettings()
+CONTRADICT_SETTINGS = ContradictSettings()
 NO_MODEL = EmbedSettings(adapter=Adapter.NONE)
 NO_LLM = LlmSettings(key=None)
 
@@ -81,6 +90,9 @@ async def open_services(
     replicas: int = 1,
     crew_limits: CrewLimits | None = None,
     embed: EmbedSettings = NO_MODEL,
+    rules: ExtractSettings = EXTRACT_SETTINGS,
+    hygiene: Hygiene | None = None,
+    contradict: ContradictSettings = CONTRADICT_SETTINGS,
     audit: AuditSettings | None = None,
     llm: LlmSettings = NO_LLM,
     shared: bool = True,
@@ -105,20 +117,18 @@ async def open_services(
     async with (
         host.running(),
         opened(llm, budget, shared=shared) as models,
-        _crew(link, buckets, feed, workers, clock, crew_limits) as crew,
+        Spaces(feed, buckets) as spaces,
     ):
-        yield Services(crew, host, embedder, models)
-
-
-@asynccontextmanager
-async def _crew(
-    link: Link,
-    buckets: KvBuckets,
-    feed: KvFeed,
-    workers: Sequence[Worker],
-    clock: Clock,
-    limits: CrewLimits | None,
-) -> AsyncGenerator[Crew, None]:
-    crew = Crew(link, buckets, feed, workers, clock=clock, limits=limits)
-    async with crew.running():
-        yield crew
+        asker = host if host.name is not None else None
+        workers.append(
+            ExtractWorker(
+                ModelReader(models, llm, rules),
+                limits,
+                clock,
+                hygiene=hygiene,
+                placing=Places(spaces, clock, models, contradict, asker),
+            )
+        )
+        crew = Crew(link, buckets, feed, workers, clock=clock, limits=crew_limits, prepare=Repair(feed, limits, clock))
+        async with crew.running():
+            yield Services(crew, host, embedder, models)

@@ -11,6 +11,7 @@ import click
 from identity.errors import InvalidInput, LoomError, NotFound, Unavailable
 from pattern.cli.audit import audit
 from pattern.cli.config import config
+from pattern.cli.conversations import ingest
 from pattern.cli.doctor import doctor
 from pattern.cli.facts import delete, history, search, store
 from pattern.cli.files import export, import_
@@ -37,6 +38,7 @@ On the command line you are the agent of the folder you are in, and see what it 
 \b
   pattern-memory remember "Staging needs the VPN" --scope team --category learnings
   pattern-memory search how do we reach staging
+  pattern-memory ingest conversation.txt --date 2026-01-31
   pattern-memory export backup.json
   pattern-memory doctor
 
@@ -62,7 +64,7 @@ def commands() -> None:
 
 COMMANDS = (
     *(remember, recall, get, forget),
-    *(store, search, history, delete),
+    *(store, ingest, search, history, delete),
     *(deleted, restore),
     *(audit, purge),
     *(export, import_, migrate),

@@ -11,6 +11,8 @@ from msgspec import Meta
 
 from loomem.core.audit.settings import AuditSettings
 from loomem.core.contradict.settings import ContradictSettings
+from loomem.core.extract import Topic
+from loomem.core.extract.values import CONFIDENCE_FLOOR, FACTS_LIMIT
 from loomem.core.limits import Limits
 from loomem.core.llm import KEY_VARIABLE, URL_VARIABLE, LlmSettings
 from loomem.core.pii_settings import PiiSettings
@@ -80,6 +82,28 @@ class ServerKeys(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a `source` of trust a1 that a caller names is believed; else nothing a caller stores is trusted beyond a2."""
 
 
+class FragmentKeys(msgspec.Struct, frozen=True, kw_only=True):
+    """The utterances of conversations that are taken in."""
+
+    enabled: bool = False
+    """Whether each is stored as a memory of its own, too."""
+
+
+class ExtractionKeys(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts from conversations that are taken in. Who reads them, `[llm]` says."""
+
+    enabled: bool = True
+    """Whether any are taken."""
+    wait_s: Annotated[float, Meta(ge=0, le=600)] = 20.0
+    """Seconds that `memory_ingest` waits for them; they come whether or not it does."""
+    facts_limit: Annotated[int, Meta(ge=1, le=1_000)] = FACTS_LIMIT
+    """Facts of one conversation, the most certain ones."""
+    confidence_floor: Annotated[float, Meta(ge=0.0, le=1.0)] = CONFIDENCE_FLOOR
+    """What is less certain is no fact."""
+    topics: tuple[Topic, ...] = ()
+    """Kinds of facts in the stead of the built-in ones: `[[extraction.topics]]` with `name`, `description`, `fact_type`."""
+
+
 class RetentionKeys(msgspec.Struct, frozen=True, kw_only=True):
     """How long what was deleted can be restored."""
 
@@ -116,6 +140,8 @@ class PatternFile(msgspec.Struct, frozen=True, kw_only=True):
     server: ServerKeys = ServerKeys()
     retention: RetentionKeys = RetentionKeys()
     audit: AuditSettings = AuditSettings()
+    fragments: FragmentKeys = FragmentKeys()
+    extraction: ExtractionKeys = ExtractionKeys()
 
 
 class Word(StrEnum):
@@ -159,6 +185,9 @@ _PROJECT: dict[Path, Word] = {
     ("retention",): Word.NONE,
     ("audit",): Word.NONE,
     ("embedding",): Word.NONE,
+    ("extraction", "enabled"): Word.FREE,
+    ("extraction", "wait_s"): Word.FREE,
+    ("extraction",): Word.NONE,
     ("llm",): Word.NONE,
     ("contradiction",): Word.NONE,
 }

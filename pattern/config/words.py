@@ -20,7 +20,10 @@ def allowed(kind: Any) -> str:
     """Return what a value of this type may be."""
     plain, meta = _taken_apart(kind)
     if get_origin(plain) in (tuple, list):
-        return "a list of texts"
+        item = get_args(plain)[0]
+        if isinstance(item, type) and issubclass(item, StrEnum):
+            return f"a list of {' or '.join(item)}"
+        return "a list of tables (as a variable: JSON)" if _is_table(item) else "a list of texts"
     if get_origin(plain) is dict:
         return "a table of texts"
     if isinstance(plain, type) and issubclass(plain, StrEnum):
@@ -55,6 +58,8 @@ def read(text: str, kind: Any) -> Any:
         value = int(text) if _WHOLE.fullmatch(text) else text
     elif plain is float:
         value = float(text) if _NUMBER.fullmatch(text) else text
+    elif get_origin(plain) in (tuple, list) and _is_table(get_args(plain)[0]):
+        value = _json(text)
     elif get_origin(plain) in (tuple, list):
         value = [part for part in (part.strip() for part in text.split(",")) if part]
     elif get_origin(plain) is dict:
@@ -71,6 +76,17 @@ def shown(value: object) -> str:
 def _switch(text: str) -> bool | str:
     low = text.casefold()
     return True if low in _TRUE else False if low in _FALSE else text
+
+
+def _is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _json(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
 
 
 def _pairs(text: str) -> dict[str, str] | str:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from loomem.core.llm import Fault, LlmSettings, ModelFailed, Question, Usage, Use
-from loomem.llm.budget import Budget, spent
+from loomem.llm.budget import Budget, spent, told
 from loomem.llm.client import Client, opened
 from loomem.nats.topology import KvBuckets
 from pattern.clock import RandomIds
@@ -57,6 +57,24 @@ async def test_ten_agents_share_a_budget_and_never_get_one_call_more(nats_accoun
         assert (await spent(buckets, clock)).calls == most
         assert outcomes.count(Fault.BUDGET) > 0
         assert len(outcomes) == 4 * AGENTS
+
+
+@pytest.mark.requirement("llm-status")
+async def test_what_is_taken_is_told_in_words(nats_account: NatsAccount) -> None:
+    clock = ManualClock(datetime.now(UTC))
+    async with linked(nats_account.url) as link:
+        buckets = KvBuckets(link)
+        limits = LlmSettings(key="k", calls_per_day=2, tokens_per_day=1_000, cost_per_day=1.5)
+        budget = Budget(buckets, clock, RandomIds(), limits)
+        taken = await budget.take(Usage(100, 50))
+        await budget.settle(taken, Usage(90, 10))
+        await budget.take(Usage(10, 0))
+        with suppress(ModelFailed):
+            await budget.take(Usage(1, 0))
+        assert await told(buckets, clock, limits) == (
+            "extract; today, of all agents: 2/2 calls, 110/1000 tokens, $0.00/$1.50, 1 refused"
+        )
+        assert await told(buckets, clock, LlmSettings()) == "off (there is no key: ANTHROPIC_API_KEY is not set)"
 
 
 @pytest.mark.requirement("llm-budget")

@@ -14,6 +14,7 @@ import pytest
 from identity.errors import InvalidInput, LoomError, NotFound, Unavailable
 from identity.keys import SYSTEM_BUCKET, Kind, parse_key
 from identity.ports import Bucket, Entry, Marker, Reason, Remove
+from loomem.core.jobs import Failure, decode
 from loomem.core.moves import Move
 from loomem.nats.endpoint import Endpoint, endpoint_from
 from loomem.nats.follow import KvFeed
@@ -23,7 +24,6 @@ from loomem.nats.topology import KvBuckets, call
 from loomem.workers import duty
 from loomem.workers.crew import Crew, CrewLimits
 from loomem.workers.duty import Worker
-from loomem.workers.failures import Failure, decode
 from loomem.workers.status import State, Tally
 from pattern.testing.accounts import NatsAccount
 from pattern.testing.server import NatsServer, free_port

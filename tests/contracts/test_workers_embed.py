@@ -14,6 +14,7 @@ import pytest
 from identity.errors import Unavailable
 from identity.ports import Entry, Marker, Put
 from loomem.core.embedding import Readiness, components_of
+from loomem.core.jobs import decode as decode_failures
 from loomem.core.limits import Limits
 from loomem.core.times import iso
 from loomem.core.vector import Stored, content_hash, encode, text_of
@@ -24,7 +25,6 @@ from loomem.embed.settings import Adapter, EmbedSettings
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
 from loomem.workers import duty
-from loomem.workers.failures import decode as decode_failures
 from loomem.workers.services import Services
 from pattern.testing.accounts import NatsAccount
 from pattern.testing.server import NatsServer

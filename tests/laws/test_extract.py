@@ -110,7 +110,7 @@ def test_any_answer_can_be_judged(candidates: list[Candidate]) -> None:
 @pytest.mark.parametrize("half", labelled.HALVES)
 def test_the_labelled_sets_are_read_well(half: str) -> None:
     judged = [labelled.judge(sample) for sample in labelled.read(half)]
-    assert len(judged) >= 75
+    assert len(judged) >= 150
     for lang in ("en", "pl", "de"):
         counts = labelled.total(one for one in judged if one.sample.lang == lang)
         assert (counts.precision >= 0.9, counts.recall >= 0.6, counts.dated) == (True, True, counts.dates), lang
@@ -242,7 +242,7 @@ def test_reading_is_bounded(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("I moved to St. Louis on Jan. 5. Dr. Smith came. It costs $3.50!", ["I moved to St. Louis on Jan. 5. Dr. Smith came.", "It costs $3.50!"]),
+        ("I moved to St. Louis on Jan. 5. Dr. Smith came. It costs $3.50!", ["I moved to St. Louis on Jan. 5.", "Dr. Smith came.", "It costs $3.50!"]),
         ("Am 3. März fahre ich. Das kostet z. B. 5 Euro. Herr Dr. Müller kommt um 10 Uhr.", ["Am 3. März fahre ich.", "Das kostet z. B. 5 Euro.", "Herr Dr. Müller kommt um 10 Uhr."]),
         ("Mam dwoje dzieci, m.in. Olę. Pracuję od 2019 r. w banku. Mieszkam przy ul. Długiej.", ["Mam dwoje dzieci, m.in. Olę.", "Pracuję od 2019 r. w banku.", "Mieszkam przy ul. Długiej."]),
         ("我住在北京。我喜欢咖啡！你呢？", ["我住在北京。", "我喜欢咖啡！", "你呢？"]),

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from loomem.core.pii import EMAIL, ID, PHONE, redact
+from loomem.core.national import CARD, IBAN, ID
+from loomem.core.pii import EMAIL, PHONE, redact
 from loomem.core.pii_settings import PiiSettings
 
 DATA = Path(__file__).parents[1] / "data"
 LANGUAGES = ("en", "pl", "de")
-WORDS = {"P": PHONE, "E": EMAIL, "I": ID}
-MARK = re.compile(r"([PEI])\[([^\]]*)\]")
+WORDS = {"P": PHONE, "E": EMAIL, "I": ID, "C": CARD, "B": IBAN}
+MARK = re.compile(r"([PEICB])\[([^\]]*)\]")
 
 marked = [
     line

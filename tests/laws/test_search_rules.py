@@ -23,6 +23,7 @@ from loomem.core.record import Category, Memory
 from loomem.core.row import Place, Row, row_of
 from loomem.core.search.admit import happened_within, since, was_valid
 from loomem.core.search.collapse import capped, collapse, said_in
+from loomem.core.search.passage import passage
 from loomem.core.search.question import Question, RawQuestion, clean_question, is_counting
 from loomem.core.search.settings import Decay, SearchSettings, TopK, Weights
 from loomem.core.search.weigh import DAY_MS, Span, Weighing, age_factor, dates_of, observed_of
@@ -513,6 +514,7 @@ def test_a_row_is_shown_with_where_it_comes_from() -> None:
     made = shown(
         row(metadata={"speaker": "Zoe", "source": "chat", "tags": ["t"]}, knowledge=known),
         0.5,
+        question="who",
         zone=timezone(timedelta(hours=14)),
         weights=SETTINGS.weights,
         supersedes=[],
@@ -522,3 +524,19 @@ def test_a_row_is_shown_with_where_it_comes_from() -> None:
     )
     assert (made.author, made.source, made.subject, made.trust, made.weight) == ("Ann", "mail", "Eve", "a2", 0.92)
     assert (made.event, made.event_unknown, made.recorded, made.tags) == ("2026-03-15", False, "2026-04-06", ["t"])
+
+
+@pytest.mark.requirement("ingest-passage")
+def test_of_a_long_conversation_the_lines_that_were_meant_are_shown() -> None:
+    lines = [f"User: line {number} is about nothing much, as most of them are." for number in range(300)]
+    lines[200] = "User: my sister Zoë moved to Kraków."
+    text = "\n".join(lines)
+    shown = passage(text, "where does the sister Zoe live")
+    assert "my sister Zoë moved to Kraków." in shown
+    assert len(shown) < 1_300
+    assert shown.startswith("…User: ")
+    assert shown.endswith("…")
+    assert shown.strip("…") in text
+    assert passage(lines[200], "anything") == lines[200]
+    assert passage(text, "!?").startswith(lines[0])
+    assert passage(text, "line 299").endswith(lines[299])

@@ -628,6 +628,8 @@ audit-once: Every acknowledged change of a memory stands in the record exactly o
 audit-killed: A recorder killed at any point records nothing twice and leaves nothing out.
 audit-overwritten: A change that was overwritten before anybody recorded it is recorded all the same, with who made it and when.
 audit-raw: A raw client that says nothing of what it does is on record, by the key it wrote; content never is.
+audit-unsaid: A change of which its writer said nothing is on record as what its key tells: stored, changed, expired, evicted, forgotten or moved.
+audit-follow: pattern-memory audit --follow shows what is on record and what is recorded from then on, until it is interrupted, which is no failure.
 audit-retention: The record keeps entries for audit.retention_days and within audit.max_mb, the oldest go first, and no entry can be deleted or purged.
 audit-full: What the record cannot take waits in its bucket, is counted, shown as an error of the worker, and recorded when there is room.
 audit-told-once: What an agent tells of itself stands in the record once however often it is sent.
@@ -663,6 +665,7 @@ llm-off: Without a key, an empty one included, or without the switch of the use,
 llm-budget: Calls, tokens and cost of a day are bounded for all agents together, and are there again the next day.
 llm-budget.shared: A budget of N calls that ten agents share at once gives N calls and never one more, on a real server.
 llm-budget-closed: Without a broker, or with a budget that cannot be read, there is no call; what died under way stays taken.
+llm-status: memory_status says what a model is asked for, what of the day's budget all agents together have taken, or why none is asked.
 llm-quiet: Neither the key nor a text that is asked about appears in a log.
 judge-pairs: On labelled pairs in three languages the rules say "updates" rightly in at least 95 of 100 cases, and find at least 60 of 100, with no reason telling the older fact.
 judge-careful: A question, a doubt, a plan, something past, another subject or a fact that says several things updates nothing, and any text may be judged.
@@ -677,7 +680,46 @@ llm-keys: Key and address of the model come from the environment alone and reach
 """,
 )
 
+INGEST: Final = _read(
+    "knowledge tools, acceptance checks 12-17, 20, 40, 41, 43, 48: conversations taken in",
+    """
+know-12: memory_ingest answers with the source id first and the facts that were read, with their ids; the source is searchable, and facts carry its id, confidence, subject and whose words they are.
+know-12.model: With a language model its facts are stored, and the answer says which one read.
+know-12.accepted: Without waiting, or when the time for it is over, the answer says that the source is stored and how far its facts are.
+know-12.status: get-memory, memory_history and memory_status tell of a source whether its extraction is pending, running, done or failed, and why.
+know-13.nothing: When the model fails, has no key or finds nothing, the source id stands in the answer all the same and the source is there; failures and empty extractions are counted apart.
+know-13.partial: When one of several pieces fails, the facts of the others are stored and the answer warns.
+know-13.retried: A failed extraction is tried again by itself; one that fails time and again is given up, and says why.
+know-13.off: Where extraction is switched off the source is stored, and the answer says so.
+know-14: A conversation is cleaned until cleaning changes nothing; one that never settles is refused and nothing is stored; what is stored is what cleaning it again gives.
+know-14.pii: Personal data is taken out of a conversation before it is stored: e-mail addresses, phones, national ids, cards and bank accounts whose checksum holds, in Polish, German and US forms.
+know-14.secrets: The scan policy holds for conversations: warn, redact, block.
+know-14.limits: A conversation of 2 MiB is stored over several records that together are its text; a larger one, a blank one and one of the wrong kind are refused and nothing is stored.
+know-15: With fragments on, each utterance is a fragment whose content is that slice of bytes of the source, with role and date; the answer counts them, and without them it is as before.
+know-15.skipped: A slice that cleaning would change is skipped and counted, and text without speakers has no fragments and says why.
+know-16: An event is dated from the day of the conversation, and unknown without it; what is unknown is in no answer that asks for a time, and is shown as recorded.
+know-17: The same conversation twice is two sources with facts of their own.
+know-17.immutable: Neither a source nor what was taken from it is edited, superseded on demand, or shared as a conversation, and the error says what to do.
+know-20: Topics of the settings are told with the facts, of which uncertain ones and those beyond the limit are left out.
+know-40.fact: Deleting a fact names the source that is kept, and leaves source and siblings.
+know-40.source: Deleting a source takes its parts, fragments and facts from search, recall and history of that stream at once, and nothing of another stream or separately stored.
+know-40.restore: Restoring a source brings back what went with it, and nothing that was deleted before.
+know-40.forget: Forgetting a source erases what was taken from it.
+know-41: A delete that was cut short hides the source already, is completed by the same call, and by the worker when nobody calls.
+know-43.once: An extraction worker killed at any point leaves each fact of each source once, whatever the model says the second time.
+know-43.meanwhile: A source that is deleted while its facts are being written takes them with it, and a fact that was forgotten meanwhile does not come back.
+know-48: Records of an older contract are brought up to date in place when the workers start, and nothing else is changed.
+know-48.failed: When one cannot be, the workers stop with a message that names it, and reading goes on.
+ingest-recall: recall-context lists what was stated; facts, sources and fragments only with includeExtracted, and search finds all of them.
+ingest-passage: Of a long source a search shows the lines that answer the question, and how long the whole is.
+ingest-contradicts: A fact that was read takes the place of what it contradicts in its space, save what is trusted further or was said later.
+ingest-cli: The command line takes a conversation in from a file or standard input.
+ingest-streams: A conversation goes to the stream that is named, and what is read in it stays there.
+""",
+)
+
 PARTS: Final = (
+    INGEST,
     AUDIT,
     LLM,
     KNOWLEDGE,

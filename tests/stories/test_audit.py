@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from loomem.core.audit.lines import Shown
+from loomem.core.audit.lines import Line, Shown
+from loomem.nats.audit import AuditStream
 from pattern.testing.accounts import NatsAccount
 from pattern.testing.agents import Agents
 from tests.contracts.audit_kit import all_recorded, recording, told
 from tests.contracts.workers_kit import linked
+from tests.stories.served import environment
 from tests.stories.shell import Shell
 
 
@@ -117,3 +121,25 @@ def _copied(path: Path, ident: str) -> None:
 
 def _key(ident: str) -> str:
     return f"personal.user.m.{ident}"
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.requirement("audit-follow")
+async def test_the_record_is_followed_until_one_is_interrupted(nats_account: NatsAccount, tmp_path: Path) -> None:
+    settings = {"NATS_URL": nats_account.url, "PATTERN_NODE": "off"}
+    async with linked(nats_account.url) as link, recording(link):
+        await AuditStream(link).tell(Line(action="exported", agent="A", op="before"))
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "pattern", "audit", "--follow", "--json"),
+            env=environment(tmp_path, settings),
+            cwd=tmp_path,
+            stdout=pipe,
+        )
+        assert process.stdout is not None
+        async with asyncio.timeout(60):
+            assert json.loads(await process.stdout.readline())["operation"] == "before"
+            await AuditStream(link).tell(Line(action="exported", agent="A", op="after"))
+            assert json.loads(await process.stdout.readline())["operation"] == "after"
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() == 0

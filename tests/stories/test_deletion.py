@@ -231,7 +231,7 @@ async def test_what_was_taken_from_a_source_goes_with_it_and_names_it(agents: Ag
         while "sourceId" not in (await me.call("get-memory", memoryId=other))["memory"]["knowledge"]:
             pass
     assert await told(me, "memory_delete", chunk_id=other) == f"Deleted memory {other}. Its source {source} is kept."
-    assert await recalled(me) == ["from the talk", "the talk"]
+    assert await recalled(me, includeExtracted=True) == ["from the talk", "the talk"]
     refused = await me.refused("memory_store", content="newer", supersedes=fact)
     assert "was taken from the source" in refused.message
     answer = await told(me, "memory_delete", chunk_id=source)

@@ -465,11 +465,13 @@ async def test_status_tells_its_lines_in_order(agents: Agents) -> None:
         "Undecodable chunks (last full scan)",
         "LLM failures (last 60m)",
         "Empty extractions (last 60m)",
+        "Language model",
     ]
     assert before[0] == "Loomem Status: ok"
     assert before[3] == "Embeddings (this stream): ready (no memories yet)"
     assert before[5] == "Event log drops: n/a"
-    assert before[8] == "LLM failures (last 60m): extraction=n/a, ner=n/a, embedding=n/a, consolidation=n/a"
+    assert before[10] == "Language model: off (there is no key: ANTHROPIC_API_KEY is not set)"
+    assert before[8] == "LLM failures (last 60m): extraction=0, ner=n/a, embedding=n/a, consolidation=n/a"
     await stored(me, "one")
     assert (await told(me, "memory_status")).splitlines()[2] == "Your memories: 1"
 

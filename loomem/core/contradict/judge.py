@@ -30,7 +30,8 @@ def judge(new: str, old: str, *, subject: str | None = None, old_subject: str | 
     before = read(told[0], latin)
     if before.is_long or before.hedged or not before.tokens:
         return NOTHING
-    after = [one for one in (read(each, latin) for each in sentences(new)[:SENTENCES]) if _is_said(one)]
+    spoken = [read(each, latin) for each in sentences(new)[:SENTENCES]]
+    after = [one for at, one in enumerate(spoken) if _is_said(one) and (at == 0 or _is_about(one, before))]
     for one in after:
         if not one.past and not before.past and (why := _updated(one, before, latin)) is not None:
             return Verdict(Kind.UPDATES, why)
@@ -45,6 +46,13 @@ def _updated(after: Reading, before: Reading, latin: Latin) -> str | None:
 
 def _is_said(reading: Reading) -> bool:
     return not reading.is_long and not reading.hedged and bool(reading.tokens)
+
+
+def _is_about(later: Reading, before: Reading) -> bool:
+    """Say whether a sentence that is not the first names whom it is about: else that is whom the ones before it named."""
+    return later.has(words.USER) or any(
+        token.is_name and any(token.like(other) for other in before.content) for token in later.content
+    )
 
 
 def _is_other(one: str | None, other: str | None) -> bool:

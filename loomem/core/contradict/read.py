@@ -98,6 +98,7 @@ def tongue(*texts: str) -> tuple[Language, ...]:
     return (Language.POLISH,) if polish > german else (Language.GERMAN,)
 
 
+@lru_cache(maxsize=512)
 def read(sentence: str, latin: tuple[Language, ...]) -> Reading:
     """Return a sentence taken apart, read as a language."""
     text = clean(sentence)

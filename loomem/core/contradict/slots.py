@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -116,6 +117,7 @@ class Replaced(msgspec.Struct, frozen=True):
     former: tuple[Token, ...]
 
 
+@lru_cache(maxsize=512)
 def slots(reading: Reading, latin: tuple[Language, ...]) -> list[Slot]:
     """Return the attributes that a sentence gives values of."""
     found = [slot for slot in (_framed(reading, latin, *frame) for frame in _FRAMES) if slot is not None]

@@ -34,6 +34,12 @@ unsere unserem nutzer nutzers nutzerin benutzer uhr gegen um mehr
 )
 """Words that say nothing of their own. The user, as `I` or in the third person, is whom a fact is about when nobody else is."""
 
+USER = _set(
+    "i i'm i've i'd me my mine we we're we've our user users ja mój moja moje moim moją nasz nasza my użytkownik użytkownika użytkowniczka "
+    "ich mein meine meiner meinen wir unser unsere nutzer nutzers nutzerin"
+)
+"""Whom a fact is about when nobody else is named."""
+
 CHANGES = _set(
     """
 moved changed switched updated postponed rescheduled shifted extended raised lowered increased decreased reduced new planned scheduled set

@@ -5,6 +5,7 @@
     stamps    times as exports of chats write them
     labels    lines that may begin an utterance
     segment   which of them do
+    fences    where code stands
     sentences where a sentence ends
     chats     conversations in JSON, rendered as plain text with labels
 

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import msgspec
 
+from loomem.core.transcript.fences import fences
 from loomem.core.transcript.labels import label_of
 from loomem.core.transcript.names import is_name, role_of
 from loomem.core.transcript.values import Rendered, SpeakerRole
@@ -44,7 +45,6 @@ _SPEAKERS = ("role", "sender", "from", "speaker", "author", "user", "name", "use
 _TEXTS = ("content", "text", "message", "value", "parts", "body", "utterance")
 _TIMES = ("timestamp", "created_at", "create_time", "createdAt", "date", "time", "ts")
 _ROLE_WORDS = {SpeakerRole.USER: "User", SpeakerRole.ASSISTANT: "Assistant"}
-_FENCE = re.compile(r"^[ \t]{0,3}(```+|~~~+)", re.MULTILINE)
 _DECODER = msgspec.json.Decoder()
 
 
@@ -72,10 +72,10 @@ def _written(message: _Message) -> str:
     """Return a message with its label; no line of it can be taken for the label of another."""
     lines = message.text.strip().split("\n")
     safe = [lines[0], *(f"  {line}" if _misleads(line) else line for line in lines[1:])]
-    if len(_FENCE.findall("\n".join(safe))) % 2:
-        safe.append("```")
-    gap = "\n" if _FENCE.match(safe[0]) else " "
-    return f"{message.at}{message.label}:{gap}" + "\n".join(safe)
+    begins = safe[0].lstrip().startswith(("```", "~~~"))
+    text = f"{message.at}{message.label}:{chr(10) if begins else ' '}" + "\n".join(safe)
+    _, left_open = fences(text)
+    return f"{text}\n{left_open}" if left_open else text
 
 
 def _misleads(line: str) -> bool:

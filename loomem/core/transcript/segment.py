@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 
+from loomem.core.transcript.fences import fences
 from loomem.core.transcript.labels import Kind, Label, labels
 from loomem.core.transcript.stamps import DayOrder, day_order, moment
 from loomem.core.transcript.values import Form, SpeakerRole, Transcript, Utterance
@@ -26,7 +27,6 @@ _TALKS = re.compile(
     r"|moi|yo|tú|nosotros|io|eu|você|ik|jij|я|ты|мы|вы|hi|hello|hey|thanks|yes|no|ok|okay|cześć|hej|dzięki|tak|nie|hallo|danke|nein)\b|[我你您吗吧呢私]|です|ます|요",
     re.IGNORECASE,
 )
-_FENCE = re.compile(r"^[ \t]{0,3}(```+|~~~+)[^\n]*$", re.MULTILINE)
 _EDGE = re.compile(r"(?:\n[ \t]*(?:-{3,}|\*{3,}|_{3,}|={3,})|<\|im_end\|>)\s*\Z")
 _EDGE_CHARS = 200
 _EDGES = 3
@@ -38,8 +38,8 @@ def segment(text: str) -> Transcript:
     if not text.strip():
         return Transcript(form=Form.UNLABELLED, reason=BLANK)
     found = _outermost(list(labels(text)))
-    fences = _fences(text)
-    for lines in ([line for line in found if not _within(line.start, fences)], found) if fences else (found,):
+    code, _ = fences(text)
+    for lines in ([line for line in found if not _within(line.start, code)], found) if code else (found,):
         form, chosen = _chosen(text, lines)
         if chosen and (said := _utterances(text, chosen)):
             return Transcript(form=form, utterances=said)
@@ -190,20 +190,6 @@ def _ends_sentences(text: str, lines: list[Label]) -> bool:
 
 
 # --- fences, utterances -----------------------------------------------------------------------------------------------
-
-
-def _fences(text: str) -> list[tuple[int, int]]:
-    """Return where code stands between fences that are closed."""
-    found: list[tuple[int, int]] = []
-    opened: tuple[int, str] | None = None
-    for match in _FENCE.finditer(text):
-        mark = match[1]
-        if opened is None:
-            opened = match.start(), mark
-        elif mark.startswith(opened[1]) and not match[0].strip().strip(mark[0]):
-            found.append((opened[0], match.end()))
-            opened = None
-    return found
 
 
 def _within(at: int, spans: list[tuple[int, int]]) -> bool:

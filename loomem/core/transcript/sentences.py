@@ -11,8 +11,14 @@ from collections.abc import Iterator
 import msgspec
 
 _STOP = re.compile(r"(?<![.!?…])[.!?…]++[)\]\"'”’»]*+(?=\s)|(?<![。！？])[。！？]++[」』”]*+|\n++")
-_WORD_BEFORE = re.compile(r"([^\s(\[\"'„“]{1,12})$")
-_BEFORE_CHARS = 14
+_WORDS_BEFORE = re.compile(r"(?:([^\s(\[\"'„“]{1,6})\s)?([^\s(\[\"'„“]{1,14})$")
+_WORD_AFTER = re.compile(r"\s{1,8}([^\s.,!?]{1,12})")
+_BEFORE_CHARS = 22
+_GERMAN_MONTHS = frozenset(
+    "januar februar märz april mai juni juli august september oktober november dezember jan feb mrz apr jun jul aug sep okt nov dez".split()  # noqa: SIM905
+)
+_GERMAN_ARTICLES = frozenset("am der die das den dem zum vom im beim zur bis".split())  # noqa: SIM905
+"""Before a number with a stop they make it an ordinal."""
 _ABBREVIATIONS = frozenset(
     """mr mrs ms dr prof st jr sr vs e.g i.e approx no inc ltd co fig dept est jan feb mar apr jun jul aug sep sept oct nov dec mt ave
     z.b d.h u.a bzw ca hr fr str nr inkl ggf evtl tel abs vgl max min sog o.g i.d.r s.o mind dipl ing
@@ -50,17 +56,19 @@ def _cut(text: str, start: int, end: int) -> Iterator[Sentence]:
 def _ends(text: str, match: re.Match[str]) -> bool:
     """Say whether a stop ends a sentence."""
     stop = match[0]
-    if stop[0] in "。！？":
+    if stop[0] != ".":
         return True
-    follows = text[match.end() : match.end() + 40].lstrip()[:1]
-    if follows.islower():
+    follows = _WORD_AFTER.match(text, match.end())
+    after = "" if follows is None else follows[1]
+    if after[:1].islower():
         return False
-    if stop != ".":
+    words = _WORDS_BEFORE.search(text, max(0, match.start() - _BEFORE_CHARS), match.start())
+    if stop != "." or words is None:
         return True
-    word = _WORD_BEFORE.search(text, max(0, match.start() - _BEFORE_CHARS), match.start())
-    if word is None:
-        return True
-    before = word[1].lower()
+    before = words[2].lower()
     if before.isdecimal():
-        return len(before) > 2 or not follows.isalnum()
-    return before not in _ABBREVIATIONS and not (len(before) == 1 and before.isalpha())
+        ordinal = after.lower() in _GERMAN_MONTHS or (words[1] or "").lower() in _GERMAN_ARTICLES
+        return len(before) > 2 or not ordinal
+    if len(before) == 1:
+        return not before.isalpha()
+    return before not in _ABBREVIATIONS and not before.endswith("str")

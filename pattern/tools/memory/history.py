@@ -5,6 +5,7 @@ from __future__ import annotations
 from identity.ports import Progress
 from loomem.fact_results import History, Version
 from pattern.server.tool import Arguments, Backend, Shape, Tool
+from pattern.tools.memory.ingest import job
 from pattern.tools.memory.words import CHUNK, STREAM, one_line
 
 
@@ -19,7 +20,8 @@ def _told(found: History) -> str:
     head = f"Version history ({found.total} versions):"
     if found.total > len(found.versions):
         head += f" the newest {len(found.versions)}"
-    return f"{head}\n\n" + "\n  ↓\n".join(map(_line, found.versions))
+    text = f"{head}\n\n" + "\n  ↓\n".join(map(_line, found.versions))
+    return text if found.extraction is None else f"{text}\n\n{job(found.extraction, found.memory_id)}"
 
 
 def _line(version: Version) -> str:

@@ -8,7 +8,8 @@ import msgspec
 
 from identity.ports import Progress
 from loomem.fact_results import MemoryStats, MemoryStatus, Namespace, Namespaces
-from pattern.server.tool import Arguments, Backend, Tool
+from pattern.server.tool import Arguments, Backend, Shape, Tool
+from pattern.tools.memory.ingest import job
 from pattern.tools.memory.words import STREAM
 
 
@@ -19,7 +20,7 @@ async def _namespaces(backend: Backend, _given: Arguments, _progress: Progress) 
 
 async def _status(backend: Backend, given: Arguments, _progress: Progress) -> MemoryStatus:
     engine = await backend.engine()
-    return await engine.memory_status(stream=given.get("stream"))
+    return await engine.memory_status(stream=given.get("stream"), source_id=given.get("source_id"))
 
 
 async def _stats(backend: Backend, given: Arguments, _progress: Progress) -> MemoryStats:
@@ -37,7 +38,8 @@ def _name(row: Namespace) -> str:
 
 
 def _standing(found: MemoryStatus) -> str:
-    # There is no event log and no audit file that could lose a line; what workers failed at, `pattern_health` tells.
+    # There is no event log, and what the record of changes cannot take waits in its bucket; what workers failed at,
+    # `pattern_health` tells.
     return "\n".join(
         (
             f"Loomem Status: {found.status}",
@@ -48,10 +50,21 @@ def _standing(found: MemoryStatus) -> str:
             "Event log drops: n/a",
             "Audit write failures: n/a",
             f"Undecodable chunks (last full scan): {found.undecodable}",
-            "LLM failures (last 60m): extraction=n/a, ner=n/a, embedding=n/a, consolidation=n/a",
-            "Empty extractions (last 60m): n/a",
+            f"LLM failures (last 60m): extraction={_count(found.failed_extractions)}, ner=n/a, embedding=n/a, "
+            "consolidation=n/a",
+            f"Empty extractions (last 60m): {_count(found.empty_extractions)}",
+            *([] if found.extraction is None else [f"Source {found.source_id}: {_job(found)}"]),
+            *([] if found.llm is None else [f"Language model: {found.llm}"]),
         )
     )
+
+
+def _count(value: int | None) -> str:
+    return "n/a" if value is None else str(value)
+
+
+def _job(found: MemoryStatus) -> str:
+    return "" if found.extraction is None else job(found.extraction, found.source_id or "")
 
 
 def _numbers(found: MemoryStats) -> str:
@@ -81,8 +94,9 @@ NAMESPACES = Tool(
 STATUS = Tool(
     name="memory_status",
     title="Memory status",
-    about="How many memories there are, and whether all are indexed. Use it when something seems to be missing.",
-    params={"stream": STREAM},
+    about="How many memories there are, and whether all are indexed; with `source_id` how far the facts of a conversation "
+    "are. Use it when something seems to be missing.",
+    params={"stream": STREAM, "source_id": Shape(type="string", about="Id that memory_ingest gave.")},
     result=MemoryStatus,
     run=_status,
     says=_standing,

@@ -48,6 +48,8 @@ def _words(row: FoundRow, *, evidence: bool) -> Iterator[str]:
     yield from _dates(row)
     yield f"[trust:{row.trust} ×{row.weight:.2f}]"
     yield row.content
+    if row.length is not None:
+        yield f"[of {row.length} characters; get-memory reads all]"
     if row.supersedes:
         yield "[UPDATED — supersedes older version]"
     if row.superseded_by is not None:

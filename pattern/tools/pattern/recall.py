@@ -41,6 +41,7 @@ async def _recall(backend: Backend, given: Arguments, _progress: Progress) -> Re
         at_least=given.get("atLeast"),
         include_expired=given.get("includeExpired", False),
         include_superseded=given.get("includeSuperseded", False),
+        include_extracted=given.get("includeExtracted", False),
     )
 
 
@@ -81,6 +82,7 @@ RECALL = Tool(
         "depth": Shape(type="integer", minimum=1, default=1, about="Steps along relatedTo."),
         "includeExpired": flag("Show expired ones that are not erased yet."),
         "includeSuperseded": flag("Show those whose place another memory took."),
+        "includeExtracted": flag("Show what was read in conversations, and these, too."),
         "atLeast": _AT_LEAST,
     },
     older={"scope": Shape(type="string")},
@@ -96,6 +98,7 @@ RECALL = Tool(
             "relatedTo",
             "depth",
             "includeExpired",
+            "includeExtracted",
             "atLeast",
         }
     ),
