@@ -36,6 +36,7 @@ from loomem.views.together import Views, views_of
 from loomem.views.warm import WarmStart
 from pattern import collector
 from pattern.clock import RandomIds
+from pattern.dictionary import dictionary
 from pattern.node import CONNECT_S, Broker
 from pattern.settings import Settings
 from pattern.version import VERSION
@@ -65,7 +66,9 @@ class Parts:
         collector.relax()
         async with (
             warm_start(settings, self.caller, self.clock) as warm,
-            views_of(KvFeed(self.link), buckets, self.caller, warm=warm) as views,
+            views_of(
+                KvFeed(self.link), buckets, self.caller, warm=warm, dictionary=dictionary(settings.graph)
+            ) as views,
             settling(views),
         ):
             self._projection = views.projection

@@ -13,6 +13,7 @@
     delivery   one message of it, read from its bytes
     streams    the buckets there are, as an operator sees them
     pull       a bucket as a job queue
+    audit      the stream of what was done: appended to, read by operators
 
 Deliberately absent: any knowledge of what a memory is, who may see it or which keys there are; blind writes; reading a
 whole stream's subjects (keys of others would show, and an agent's credentials do not allow it); a buffer for what could

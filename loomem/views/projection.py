@@ -184,6 +184,17 @@ class Projection:
         """
         await self._within(lambda: self._sync(self._all), "lag behind")
 
+    async def told(self, kind: Kind) -> None:
+        """Return when what there was of one kind at the start is in the views, and what the caller wrote of it since, as far as it can be had.
+
+        However long that takes: bounded by whoever calls.
+        """
+        for track in self._all:
+            if track.stretch.kind is kind:
+                await track.tried.wait()
+                if track.error is None:
+                    await track.reach(track.own)
+
     def wrote(self, bucket: str, key: str, revision: int) -> None:
         """Note an acknowledged write of the caller, so that its next read waits for it."""
         if (track := self._track_of(bucket, key)) is not None:

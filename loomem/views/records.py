@@ -187,6 +187,10 @@ class Records:
                 return found
         return None
 
+    def place(self, sight: Sight, key: Key) -> Place:
+        """Return the place that a key lies in."""
+        return self._place(sight, key)
+
     def rows(self) -> Collection[Row]:
         """Return every visible row, streams included; not a copy."""
         return self._by_number.values()

@@ -7,11 +7,13 @@
     expire    the expiry worker: erase, evict, end interrupted moves
     upkeep    what it removes, as a pure plan
     embed     the embedding worker: one vector for each memory and model, none without its memory
+    graph     the graph worker: what each memory names, beside it
     extract   the extraction worker: the facts of each source, once; what a deleted source leaves is hidden
     reading   how a source is read: by a model or by our own rules
     placing   whose place a fact takes that was read
     spaces    views of single spaces, kept a short while
     repair    records of an older contract, brought up to date before a bucket is served
+    audit     the audit worker: every change of a memory on record, once
     services  all of it put together, for a node
 
 A job is a memory in a certain state, never a message of its own: the durable consumer on a bucket's stream

@@ -6,6 +6,8 @@
 - `memories`  remember, recall, get, forget
 - `facts`     store, search, history, delete
 - `undo`      deleted, restore
+- `audit`     who did what to which memory, and when
+- `purge`     erasing for good, and what is not one's own; `operate` is its connection
 - `files`     export, import
 - `migrate`   memories of an older store
 - `node`      the background node

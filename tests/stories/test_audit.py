@@ -55,10 +55,12 @@ async def test_each_thing_that_is_done_is_on_record_as_what_it_is(agents: Agents
 @pytest.mark.requirement("audit-guard", "audit-superseded")
 async def test_whose_place_was_taken_and_whose_was_not_is_on_record(agents: Agents, nats_account: NatsAccount) -> None:
     me = await agents()
-    old = (await me.call("memory_store", content="uses VSCode"))["memoryId"]
-    new = (await me.call("memory_store", content="uses Cursor", supersedes=old))["memoryId"]
-    trusted = (await me.call("remember", content="uses vim", scope="personal", category="longterm"))["memoryId"]
-    blocked = (await me.call("memory_store", content="uses emacs", supersedes=trusted))["memoryId"]
+    old = (await me.call("memory_store", content="The cellar holds green paint"))["memoryId"]
+    new = (await me.call("memory_store", content="Nobody sings on the bridge", supersedes=old))["memoryId"]
+    trusted = (
+        await me.call("remember", content="Seven horses graze near Lyon", scope="personal", category="longterm")
+    )["memoryId"]
+    blocked = (await me.call("memory_store", content="Bread tastes better warm", supersedes=trusted))["memoryId"]
     found = await on_record(nats_account.url)
     assert [(one.id, one.by) for one in found if one.action == "superseded"] == [(old, new)]
     assert [
