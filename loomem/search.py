@@ -112,7 +112,7 @@ class Search:
         self._projection = views.projection
         self._words = views.words
         self._vectors = views.vectors
-        self._threads = views.threads.turn
+        self._threads = views.threads
         self._dates = views.dates
         self._asker = asker
         self._analyser = Analyser()
@@ -222,7 +222,7 @@ class Search:
             Signals(text=text, held=self._held(text, words) if meaning else 1.0),
             words,
             meaning,
-            self._threads,
+            None if self._threads.is_empty else self._threads.turn,
             settings=self.settings.arms,
             explained=len(words) + len(meaning) if explain else 0,
         )

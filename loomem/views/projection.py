@@ -144,6 +144,11 @@ class Projection:
         took_s = asyncio.get_running_loop().time() - began
         await asyncio.sleep(min(GRACE_SHARE * took_s, GRACE_S))
 
+    async def filled(self) -> None:
+        """Return when what workers had made before the start is in the views too, as far as it can be had. As `loaded`."""
+        for track in self._all:
+            await track.tried.wait()
+
     async def settle(self, scopes: Sequence[Scope] = tuple(Scope)) -> None:
         """Return when the caller's own acknowledged writes are in the views of these scopes.
 

@@ -37,6 +37,11 @@ class Views(msgspec.Struct, frozen=True, kw_only=True):
     graph: Graph
     jobs: Jobs
 
+    async def filled(self) -> None:
+        """Return when all views hold what the buckets held at the start, as far as it can be had. However long that takes."""
+        await self.projection.filled()
+        await self.words.settled()
+
 
 @asynccontextmanager
 async def views_of(

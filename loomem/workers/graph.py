@@ -123,8 +123,9 @@ class GraphWorker:
         key = parse_key(job.change.key)
         if key is None or (key.kind is Kind.GRAPH and is_ruling(key.id)):
             return
+        read: dict[bytes, Contribution] = {}  # a text is not read twice because somebody else was quicker to write
         for _ in range(TRIES):
-            if await self._settle(bucket, key, job):
+            if await self._settle(bucket, key, job, read):
                 return
         raise Unavailable("the memory changes faster than it can be read")
 
@@ -144,7 +145,7 @@ class GraphWorker:
         if lost:
             tally.did(self._clock.now(), len(lost))
 
-    async def _settle(self, bucket: Bucket, key: Key, job: Job) -> bool:
+    async def _settle(self, bucket: Bucket, key: Key, job: Job, read: dict[bytes, Contribution]) -> bool:
         """Return whether all is as it has to be; False = somebody else changed it meanwhile, look again."""
         seen = await self._look(bucket, key, job)
         memory = None
@@ -158,7 +159,9 @@ class GraphWorker:
             return True
         if self._stands(seen.said, memory, own=key.kind is Kind.GRAPH):
             return True
-        made = await self._reader.read(memory)
+        text = content_hash(text_of(memory))
+        made = read.get(text) or await self._reader.read(memory)
+        read[text] = made
         if made.is_empty and not self._reader.is_dear:
             await self._streams.purge(bucket.name, key.beside(Kind.GRAPH), seen.until)
             return True

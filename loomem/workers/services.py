@@ -16,7 +16,7 @@ from loomem.core.embedding import EmbeddingState
 from loomem.core.extract import ExtractSettings
 from loomem.core.graph.dictionary import Dictionary
 from loomem.core.limits import Limits
-from loomem.core.llm import LlmSettings, Models
+from loomem.core.llm import LlmSettings, Models, Use
 from loomem.embed.host import ModelHost
 from loomem.embed.opening import open_embedder
 from loomem.embed.settings import Adapter, EmbedSettings
@@ -34,6 +34,7 @@ from loomem.workers.embed import EmbedWorker
 from loomem.workers.expire import ExpireWorker
 from loomem.workers.extract import ExtractWorker, Hygiene
 from loomem.workers.graph import GraphWorker, Rules
+from loomem.workers.naming import ModelNames
 from loomem.workers.placing import Places
 from loomem.workers.reading import ModelReader
 from loomem.workers.repair import Repair
@@ -124,6 +125,8 @@ async def open_services(
         opened(llm, budget, shared=shared) as models,
         Spaces(feed, buckets) as spaces,
     ):
+        if names is not None and models.off(Use.ENTITIES) is None:
+            workers.append(GraphWorker(ModelNames(models, names), streams, limits, clock))
         asker = host if host.name is not None else None
         workers.append(
             ExtractWorker(

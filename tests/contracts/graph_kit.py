@@ -34,6 +34,7 @@ class Look:
         self.memories: dict[str, Memory] = {}
         self.said: dict[str, Contribution] = {}
         self.rulings: list[str] = []
+        self.failures: dict[str, bytes] = {}
         for path, entry in entries.items():
             key = parse_key(path)
             assert key is not None
@@ -44,6 +45,8 @@ class Look:
                     self.rulings.append(key.id)
                 case "g":
                     self.said[key.id] = decode(entry.value)
+                case "x":
+                    self.failures[key.id] = entry.value
                 case _:
                     raise AssertionError(path)
 

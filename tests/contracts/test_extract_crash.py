@@ -119,7 +119,8 @@ async def test_killed_workers_apply_each_job_once(
                         await asyncio.sleep(chance.random() / 4)
                 await asyncio.sleep(chance.random() / 2)
                 await kill(one)
-        async with extracting(link, llm=llm.settings(calls_per_day=1_000_000, cost_per_day=1e6, judge=False)):
+        plenty = llm.settings(calls_per_day=1_000_000, cost_per_day=1e6, tokens_per_day=10**10, judge=False)
+        async with extracting(link, llm=plenty):
 
             async def settled() -> bool:
                 found = await look(link)

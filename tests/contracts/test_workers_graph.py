@@ -10,15 +10,17 @@ from loomem.core.graph.contribution import Named, contribution_of, encode
 from loomem.core.graph.dictionary import EMPTY, Dictionary, dictionary_of
 from loomem.core.graph.ruling import Ruling, Verdict, ruling_id
 from loomem.core.graph.ruling import encode as encode_ruling
+from loomem.core.limits import Limits
 from loomem.core.vector import content_hash
 from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
 from loomem.workers import duty
-from loomem.workers.services import Services
+from loomem.workers.services import Services, open_services
 from pattern.testing.accounts import NatsAccount
 from tests.contracts.embed_kit import BUCKET, forget, keep, key_of
 from tests.contracts.graph_kit import look, reading
-from tests.contracts.workers_kit import linked, writes
+from tests.contracts.workers_kit import SystemClock, linked, writes
+from tests.llm_server import llm_server, says
 from tests.waiting import eventually
 
 FIRST = "Anna Nowak works at Acme Corp."
@@ -169,3 +171,33 @@ async def test_another_dictionary_reads_everything_again(nats_account: NatsAccou
         async with reading(link, dictionary):
             await complete(link, dictionary)
         assert "Bluebeard" in {one.name for one in (await look(link)).said["memory-1"].entities}
+
+
+@pytest.mark.requirement("graph-worker.model")
+async def test_a_model_adds_to_what_the_rules_read_and_is_asked_once(nats_account: NatsAccount) -> None:
+    names = [{"name": "Zorg", "type": "Project", "confidence": 0.9}]
+    answer = says({"texts": [{"id": "0", "entities": names, "relations": []}]})
+    async with llm_server() as server, linked(nats_account.url) as link:
+        bucket = await KvBuckets(link).open(BUCKET)
+        server.script = [answer, says({"nothing": 1})]
+        llm = server.settings(entities=True)
+        clock = SystemClock()
+
+        async def named(number: int, wanted: set[str]) -> None:
+            async def holds() -> bool:
+                seen = await look(link)
+                said = seen.said.get(f"memory-{number}")
+                return said is not None and {one.name for one in said.entities} == wanted
+
+            await eventually(holds, within_s=30)
+
+        async with open_services(link, limits=Limits(), clock=clock, names=EMPTY, llm=llm) as services:
+            revision = await keep(bucket, f"Zorg is late. {FIRST}")
+            await named(1, {"Zorg", "Anna Nowak", "Acme Corp"})
+            await keep(bucket, f"Zorg is late. {FIRST}", expected=revision, metadata={"tags": ["new"]})
+            await idle(services)
+            assert server.calls == 1
+            await keep(bucket, SECOND, number=2)
+            await named(2, {"Ben Carter", "Berlin"})
+            await eventually(lambda: any(one.dead for one in services.workers()), within_s=20)
+        await named(1, {"Zorg", "Anna Nowak", "Acme Corp"})

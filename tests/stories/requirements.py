@@ -702,6 +702,7 @@ graph-entities: On our labelled sentences in English, Polish and German, entitie
 graph-worker.reads: The node reads what memories name, and memory_graph and search have it.
 graph-worker.one: Every memory that names something has exactly one contribution, made of its text as it is, and no contribution outlives its memory.
 graph-worker.killed: Workers that are killed at any moment lose no contribution and double none.
+graph-worker.model: Where it is switched on a language model adds to what the rules read, once for each text, and what it cannot be asked for waits or is given up while the rules' reading stands.
 graph-worker.two: Two hosts with two dictionaries end their work on the same memories.
 graph-search: Rows that speak of what a question names are lifted, at most three that relations alone lead to are added, and explain says so.
 know-29.graph: memory_graph shows nothing of a stream that was not named, nor of a space that the caller may not see.
