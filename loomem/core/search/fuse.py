@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from loomem.core.analyse.characters import fold
-from loomem.core.search.cover import enough
+from loomem.core.search.cover import counting
 from loomem.core.search.settings import Arms
 from loomem.core.search.turns import WIDE_FROM, letters
 
@@ -155,7 +155,7 @@ def words_share(question: Signals, settings: Arms = DEFAULTS) -> float:
     """Return how much of a score is the words', for a question; the rest is the meaning's."""
     short, long = settings.words, settings.words_long
     share = long + (short - long) / (1 + (letters(question.text) / LONG_LETTERS) ** 2)
-    return share * min(1.0, question.held / enough(question.text))
+    return share * counting(question.text, question.held)
 
 
 class _Arm(msgspec.Struct, frozen=True):
