@@ -737,6 +737,7 @@ know-40.restore: Restoring a source brings back what went with it, and nothing t
 know-40.forget: Forgetting a source erases what was taken from it.
 know-41: A delete that was cut short hides the source already, is completed by the same call, and by the worker when nobody calls.
 know-43.once: An extraction worker killed at any point leaves each fact of each source once, whatever the model says the second time.
+know-43.pieces: A long source is read piece by piece for as long as each piece takes its time alone, and no piece that was answered is asked again, whoever goes on with it.
 know-43.meanwhile: A source that is deleted while its facts are being written takes them with it, and a fact that was forgotten meanwhile does not come back.
 know-48: Records of an older contract are brought up to date in place when the workers start, and nothing else is changed.
 know-48.failed: When one cannot be, the workers stop with a message that names it, and reading goes on.
