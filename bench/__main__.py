@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from bench import dates, embed, knowledge, processes, reads, retrieval, search, text, writes
+from bench import dates, embed, knowledge, processes, reads, retrieval, search, text, vectors, writes
 from bench.report import ROOT, Effort, Row, environment, table, to_json
 
 Benchmark = Callable[[Effort], Awaitable[list[Row]]]
@@ -27,6 +27,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "retrieval": retrieval.retrieval,
     "knowledge": knowledge.knowledge,
     "beside": knowledge.beside,
+    "vectors": vectors.vectors_,
 }
 SIZES = (1_000, 10_000, 100_000)
 QUICK = 0.1

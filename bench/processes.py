@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from bench.report import Effort, Row
 from bench.search import BATCH, MODEL, linked, vectors
@@ -21,6 +22,9 @@ from loomem.nats.topology import KvBuckets
 from loomem.views.warm import LEAST
 
 ROUNDS = 11
+SETTLED_S = 2.0
+"""A server gives back what its start needed a moment after everything is there."""
+QUIET_LOOKS, COPIED_S = 4, 600
 MINIMAL = (sys.executable, "-m", "bench.minimal_server")
 READY_BUDGETS = {10_000: (2.0, 0.8), 100_000: (12.0, 5.0)}
 MEMORY_BUDGETS = {10_000: (170.0, 120.0), 100_000: (480.0, 300.0)}
@@ -69,7 +73,10 @@ async def _first_recall(environment: dict[str, str], size: int, what: str) -> li
         while (await server.tool("memory_stats"))["retrieval"]["bm25_indexed"] != size:  # noqa: ASYNC110
             await asyncio.sleep(0.2)
         await server.tool("memory_search", query=WORDS[0])
+        await asyncio.sleep(SETTLED_S)
         memory = server.rss_mb()
+        if size >= LEAST:
+            await _copied(Path(environment["PATTERN_HOME"]))
     if found["total"] != size:
         raise RuntimeError(f"{found['total']} of {size} memories recalled")
     must, aim = READY_BUDGETS.get(size, (None, None))
@@ -89,6 +96,16 @@ async def _first_recall(environment: dict[str, str], size: int, what: str) -> li
             aim=aim_mb,
         ),
     ]
+
+
+async def _copied(home: Path) -> None:
+    """Return when the server has written its copy of the views: when that has not grown for a while."""
+    sizes: list[int] = []
+    while len(sizes) <= QUIET_LOOKS or not sizes[-1] or len(set(sizes[-QUIET_LOOKS:])) > 1:
+        sizes.append(sum(file.stat().st_size for file in (home / "views").glob("*.sqlite")))
+        await asyncio.sleep(1.0)
+        if len(sizes) > COPIED_S:
+            raise RuntimeError("the copy of the views was not written")
 
 
 async def _embed(url: str) -> None:

@@ -38,6 +38,7 @@ from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
 from loomem.search import Search
 from loomem.views.together import Views, views_of
+from pattern import collector
 from pattern.clock import RandomIds, SystemClock
 
 DIMENSIONS = 384
@@ -112,6 +113,8 @@ async def _at(size: int, effort: Effort) -> list[Row]:
             await views.words.settled()
             words_s = time.perf_counter() - began
             asked = _questions(effort.rounds(ROUNDS))
+            await views.filled()
+            await collector.settle()  # as a server does
             for question in asked[:20]:
                 await engine.search(query=question)
             taken_mb = resident_mb() - before

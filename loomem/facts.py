@@ -10,13 +10,14 @@ from datetime import tzinfo
 
 import msgspec
 
-from identity.errors import NotFound
+from identity.errors import NotFound, Unavailable
 from identity.ports import Progress
 from loomem.core import limits as check
 from loomem.core import plan
 from loomem.core.audit.notes import Action
 from loomem.core.facts import FactSettings
 from loomem.core.rating import clean_given
+from loomem.core.recall import clean_scopes
 from loomem.core.sources import is_source
 from loomem.core.stats import Meaning
 from loomem.core.streams import Stream
@@ -32,14 +33,16 @@ from loomem.fact_results import (
     Restored,
     Stored,
 )
+from loomem.graph_results import GraphFound, Ruled
 from loomem.judging import Judging
 from loomem.results import Job
 from loomem.search import Search
-from loomem.store import deletion, facts, feedback, history, overview
+from loomem.store import deletion, facts, feedback, graph, history, overview
 from loomem.store.cleaning import Cleaning
 from loomem.store.ingest import Intake, RawTranscript
 from loomem.store.streams import stream_of
 from loomem.store.write import Door, doing
+from loomem.views.graph import Graph
 from loomem.views.jobs import Jobs
 
 
@@ -167,6 +170,42 @@ class FactEngine:
         ident = check.clean_id(chunk_id, self._door.limits, field="chunk_id")
         found = await history.history(self._door, ident, history.clean_limit(limit), await self._stream(stream))
         return msgspec.structs.replace(found, extraction=await self._extraction(ident)) if found.versions else found
+
+    async def graph(
+        self,
+        *,
+        entity: object,
+        depth: object = None,
+        direction: object = None,
+        stream: object = None,
+        scopes: object = None,
+    ) -> GraphFound:
+        """Return an entity that memories speak of, and how it is related to others.
+
+        Raises: InvalidInput, AccessDenied (no such stream), Unavailable.
+        """
+        asked = graph.Asked(
+            name=graph.clean_name(entity),
+            depth=graph.clean_depth(depth),
+            direction=graph.clean_direction(direction),
+            stream=await self._stream(stream),
+            scopes=clean_scopes(scopes),
+        )
+        return await graph.around(self._door, self._entities(), asked)
+
+    async def rule(self, *, verdict: object, name: object, into: object, stream: object = None) -> Ruled:
+        """Say that two names are one entity (`merge`), or two (`split`), or take that back (`none`); in the personal space or a stream.
+
+        Raises: InvalidInput, AccessDenied (no such stream), NotFound (nothing to take back), Conflict, Unavailable.
+        """
+        decided = graph.clean_verdict(verdict)
+        one, other = graph.clean_name(name, field="name"), graph.clean_name(into, field="into")
+        return await graph.rule(self._door, self._entities(), decided, one, other, await self._stream(stream))
+
+    def _entities(self) -> Graph:
+        if self._search is None:
+            raise Unavailable("This process keeps no graph")
+        return self._search.graph
 
     async def namespaces(self) -> Namespaces:
         """Return the streams that the caller may name. Raises: Unavailable."""

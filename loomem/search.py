@@ -2,6 +2,7 @@
 
     words     the index of words, at once
     meaning   the vectors near the question's, as soon as somebody has embedded it
+    relations what speaks of whom a question names, or of what is related to that: lifted where the others found it, and a few more
     time      what happened or was said on a date that the question names, behind what the others found
 
 Who may see what is settled by the places before an arm scores. What else a row must be (not superseded, valid at a
@@ -40,6 +41,7 @@ from loomem.core.times import millis
 from loomem.core.vector import text_of
 from loomem.found import shown, within_budget
 from loomem.results import Arm, Explained, Found, FoundRow
+from loomem.views.near import beyond, near
 from loomem.views.together import Views
 
 POOL = 500
@@ -127,11 +129,12 @@ class Search:
         self._projection = views.projection
         self._words = views.words
         self._vectors = views.vectors
-        self._threads = views.threads.turn
+        self._threads = views.threads
         self._dates = views.dates
         self._asker = asker
         self._analyser = Analyser()
         self._feedback = views.feedback
+        self.graph = views.graph
         self._chains = views.projection.records.chains
 
     async def answer(self, question: Question) -> Found:
@@ -236,7 +239,7 @@ class Search:
             Signals(text=text, held=self._held(text, words) if meaning else 1.0),
             words,
             meaning,
-            self._threads,
+            None if self._threads.is_empty else self._threads.turn,
             settings=self.settings.arms,
             explained=len(words) + len(meaning) if explain else 0,
         )
@@ -246,8 +249,10 @@ class Search:
             timely = self._timely(spans, fused, within, admit)
             may = None if bound is None else bound([one.number for one in timely])
             fused += timely if may is None else [one for one in timely if one.number in may]
-        weighing = self._weighing(spans)
-        best = self._with_utterances(fused, max(WEIGHED, WEIGHED_PER_ROW * wanted))
+        related = self._related(text, within, admit)
+        weighing = self._weighing(spans, {one.number: related[one.number] for one in fused if one.number in related})
+        led_to = self._led_to(related, fused, bound)
+        best = [*self._with_utterances(fused, max(WEIGHED, WEIGHED_PER_ROW * wanted)), *led_to]
         weighed, taken = self._weighed(weighing, best, late)
         if taken < len(best):
             degraded.append(f"ranking: {len(best) - taken} of {len(best)} rows were not weighed in time")
@@ -255,18 +260,16 @@ class Search:
             self._after_successors(weighed),
             weighing,
             degraded,
-            all_words and all_meaning and len(weighed) == len(fused),
+            all_words and all_meaning and len(weighed) == len(fused) + len(led_to),
         )
 
     def _with_utterances(self, fused: list[Fused], most: int) -> list[Fused]:
         """Return the best of what was found, and the utterances in which any of it was read, if those were found at all."""
-        best, later = (
-            fused[:most],
-            [one for one in fused[most:] if self._projection.records.row(one.number) is not None],
-        )
-        found = [row for one in best if (row := self._projection.records.row(one.number)) is not None]
-        others = [row for one in later if (row := self._projection.records.row(one.number)) is not None]
-        return [*best, *(later[at] for at in holding(found, others))]
+        records = self._projection.records
+        best = [row for one in fused[:most] if (row := records.row(one.number)) is not None]
+        later = {one.number: one for one in fused[most:]}
+        others = [row for number in later if (row := records.row(number)) is not None]
+        return [*fused[:most], *(later[others[at].number] for at in holding(best, others))]
 
     def _held(self, text: str, words: Sequence[Hit]) -> float:
         """Return which part of a question the best of what its words found holds; 1 where that is not asked."""
@@ -481,12 +484,34 @@ class Search:
                     break
         return found
 
-    def _weighing(self, spans: Sequence[Span]) -> Weighing:
+    def _related(self, text: str, within: Callable[[Place], bool], admit: Admit) -> dict[int, float]:
+        """Return how near rows are to what a question names, by their relations."""
+        arm = self.settings.graph
+        if not arm.enabled or self.graph.is_empty:
+            return {}
+        return near(self.graph.asked(within, admit), text, self._projection.records.count(), arm.max_hops)
+
+    def _led_to(self, related: dict[int, float], fused: Sequence[Fused], bound: Bound | None) -> list[Fused]:
+        """Return the few rows that relations alone lead to."""
+        arm = self.settings.graph
+        found = beyond(
+            related, (one.number for one in fused), arm.max_graph_additions if bound is None else len(related)
+        )
+        if bound is not None:
+            may = bound([number for number, _ in found])
+            found = [one for one in found if one[0] in may][: arm.max_graph_additions]
+        return [
+            Fused(number, arm.boost_factor * g, (Part("graph", rank, g, g, arm.boost_factor),))
+            for rank, (number, g) in enumerate(found, 1)
+        ]
+
+    def _weighing(self, spans: Sequence[Span], related: dict[int, float]) -> Weighing:
         return Weighing(
             now_ms=millis(self.clock.now()),
             settings=self.settings,
             spans=spans,
             ratings=self._worth if self._feedback.count() else None,
+            related=related,
         )
 
     def _weighed(

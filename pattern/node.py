@@ -62,6 +62,7 @@ def run(settings: Settings) -> int:
         from loomem.node.judging import judging
         from loomem.workers.extract import Hygiene
         from loomem.workers.services import open_services
+        from pattern.dictionary import dictionary
 
         node_id = await asyncio.to_thread(NodeFiles.of(spec).node_id)
         opened = open_services(
@@ -72,6 +73,7 @@ def run(settings: Settings) -> int:
             embed=model_settings(settings),
             audit=settings.audit,
             llm=settings.llm,
+            names=dictionary(settings.graph) if settings.graph.recognise else None,
             rules=settings.extraction,
             contradict=settings.contradict,
             hygiene=Hygiene(pii=settings.facts.pii, scan=settings.scan_policy),

@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 from identity.agent import Caller
 from identity.ports import Clock
 from identity.registry import IdentitySpec, load
+from loomem.companion import Companion
 from loomem.core.llm import Use
 from loomem.embed.settings import Adapter
 from loomem.engine import Engine
@@ -31,9 +32,11 @@ from loomem.node.judging import NodeJudge
 from loomem.search import Search
 from loomem.store.files import Files
 from loomem.views.projection import Projection
-from loomem.views.together import views_of
+from loomem.views.together import Views, views_of
 from loomem.views.warm import WarmStart
+from pattern import collector
 from pattern.clock import RandomIds
+from pattern.dictionary import dictionary
 from pattern.node import CONNECT_S, Broker
 from pattern.settings import Settings
 from pattern.version import VERSION
@@ -60,9 +63,13 @@ class Parts:
         await self.link.ready(CONNECT_S)
         buckets = KvBuckets(self.link, replicas=settings.replicas)
         self.caller = await load(buckets, identity_spec(settings))
+        collector.relax()
         async with (
             warm_start(settings, self.caller, self.clock) as warm,
-            views_of(KvFeed(self.link), buckets, self.caller, warm=warm) as views,
+            views_of(
+                KvFeed(self.link), buckets, self.caller, warm=warm, dictionary=dictionary(settings.graph)
+            ) as views,
+            settling(views),
         ):
             self._projection = views.projection
             asker = self._asker()
@@ -112,6 +119,29 @@ class Parts:
         """Return when the views hold what the buckets held at the start. Raises: Unavailable."""
         if self._projection is not None:
             await self._projection.ready()
+
+
+@asynccontextmanager
+async def settling(views: Views) -> AsyncGenerator[None, None]:
+    """Tell the collector, behind the body, what stays: the memories when they are there, and everything at last."""
+
+    async def tell() -> None:
+        await views.projection.loaded()
+        await collector.settle()
+        await views.filled()
+        await collector.settle()
+
+    companion = Companion()
+    await companion.start(tell(), "collector")
+    try:
+        yield
+    except BaseException as error:
+        await companion.stop(error)
+        raise
+    else:
+        await companion.stop(None)
+    finally:
+        collector.release()
 
 
 @asynccontextmanager

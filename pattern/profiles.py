@@ -104,7 +104,8 @@ when it replaces one you found. When the answer says that nothing was superseded
 says."""
 
 _WHICH = """\
-Something specific: memory_search. How a fact changed: memory_history. After using a result: memory_feedback, when it \
+Something specific: memory_search. How a fact changed: memory_history. Who or what \
+somebody or something is related to: memory_graph. After using a result: memory_feedback, when it \
 helped or misled. Something odd: memory_status."""
 
 _INSTRUCTIONS = {

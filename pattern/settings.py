@@ -20,6 +20,7 @@ from loomem.core.audit.settings import AuditSettings
 from loomem.core.contradict.settings import ContradictSettings
 from loomem.core.extract import ExtractSettings
 from loomem.core.facts import FactSettings
+from loomem.core.graph.settings import GraphSettings
 from loomem.core.limits import Limits
 from loomem.core.llm import LlmSettings
 from loomem.core.scan import ScanPolicy
@@ -88,6 +89,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a fact that is stored is compared with."""
     llm: LlmSettings
     """What is asked of a language model, and how much of it."""
+    graph: GraphSettings
+    """What is read of whom and what memories name."""
     search: SearchSettings
     profile: Profile
     """Which tools a session offers."""
@@ -139,6 +142,7 @@ def from_environment(environment: Mapping[str, str], cwd: Path, layers: Sequence
         embed=_embed(file, cwd),
         contradict=file.contradiction,
         llm=file.llm,
+        graph=_graph(file, cwd),
         search=file.search,
         profile=file.profile,
         facts=FactSettings(
@@ -195,6 +199,13 @@ def _nats(file: PatternFile, env: Mapping[str, str], cwd: Path) -> Nats:
 def _embed(file: PatternFile, cwd: Path) -> EmbedSettings:
     embed = file.embedding
     return embed if embed.folder is None else msgspec.structs.replace(embed, folder=str((cwd / embed.folder).resolve()))
+
+
+def _graph(file: PatternFile, cwd: Path) -> GraphSettings:
+    graph = file.graph
+    if graph.dictionary is None:
+        return graph
+    return msgspec.structs.replace(graph, dictionary=str((cwd / graph.dictionary).resolve()))
 
 
 def _node_environment(environment: Mapping[str, str], cwd: Path, home: Path) -> dict[str, str]:

@@ -54,6 +54,8 @@ class Asked:
         """Turns too long to be stored whole."""
         self.degraded: dict[str, int] = {}
         """How many answers said that an arm was missing, by reason."""
+        self._superseded: set[str] = set()
+        """Memories whose place a later one took, as the product judged; it counts them no more."""
 
     async def store(self, haystack: Haystack) -> None:
         """Store every turn, several at a time but begun in order. Raises: RuntimeError when one is refused."""
@@ -96,7 +98,7 @@ class Asked:
         async with asyncio.timeout(EMBEDDED_S):
             while True:
                 status = await self._call("memory_status", {})
-                if status["memories"] == status["embedded"] >= len(self.turns):
+                if status["memories"] == status["embedded"] >= len(self.turns) - len(self._superseded):
                     return
                 if status["embedded"] == 0 and time.monotonic() - began > MODEL_S:
                     return
@@ -126,8 +128,12 @@ class Asked:
             "speaker": turn.speaker,
             "date": turn.time or session.date,
         }
-        stored = await self._call("memory_store", {"content": content, "metadata": metadata})
-        self.turns[stored["memoryId"]] = turn.id
+        await self._keep(turn.id, {"content": content, "metadata": metadata})
+
+    async def _keep(self, turn: str, given: dict[str, Any]) -> None:
+        stored = await self._call("memory_store", given)
+        self.turns[stored["memoryId"]] = turn
+        self._superseded.update(stored.get("supersedes") or ())
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         async with asyncio.timeout(CALL_S):

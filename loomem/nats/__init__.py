@@ -10,6 +10,7 @@
     bucket     reads and single writes, idempotent by operation id and compare-and-set
     batch      several keys of a bucket, changed together
     follow     what a bucket tells: the ordered consumer of our own
+    delivery   one message of it, read from its bytes
     streams    the buckets there are, as an operator sees them
     pull       a bucket as a job queue
     audit      the stream of what was done: appended to, read by operators

@@ -11,7 +11,8 @@
     vectors      the vectors of the rows, by model (`matrix`), fed with what the workers wrote
     together     all of them, opened together
     dates        which memories tell of which day
+    warm         a copy of what was told, on disk, for the next start; `backlog` is what waits to be written there
     threads      which memories are turns of one conversation, in which order
 
-Deliberately absent: writing, files, locks, and any second source: a view equals the fold of the log, or it is wrong.
+Deliberately absent: writing into buckets, files but for `warm`, locks between processes, and any second source: a view equals the fold of the log, or it is wrong.
 """

@@ -144,6 +144,11 @@ class Projection:
         took_s = asyncio.get_running_loop().time() - began
         await asyncio.sleep(min(GRACE_SHARE * took_s, GRACE_S))
 
+    async def filled(self) -> None:
+        """Return when what workers had made before the start is in the views too, as far as it can be had. As `loaded`."""
+        for track in self._all:
+            await track.tried.wait()
+
     async def settle(self, scopes: Sequence[Scope] = tuple(Scope)) -> None:
         """Return when the caller's own acknowledged writes are in the views of these scopes.
 
@@ -178,6 +183,17 @@ class Projection:
         Raises: Unavailable.
         """
         await self._within(lambda: self._sync(self._all), "lag behind")
+
+    async def told(self, kind: Kind) -> None:
+        """Return when what there was of one kind at the start is in the views, and what the caller wrote of it since, as far as it can be had.
+
+        However long that takes: bounded by whoever calls.
+        """
+        for track in self._all:
+            if track.stretch.kind is kind:
+                await track.tried.wait()
+                if track.error is None:
+                    await track.reach(track.own)
 
     def wrote(self, bucket: str, key: str, revision: int) -> None:
         """Note an acknowledged write of the caller, so that its next read waits for it."""

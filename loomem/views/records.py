@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Protocol
 
+from msgspec.structs import force_setattr as set_field
+
 from identity.agent import Caller
 from identity.errors import Corrupt
 from identity.keys import Key, Kind, Root, Space, escape_token, parse_key, stream_of_token, unescape_token
@@ -29,8 +31,8 @@ FOLDED_LIMIT = 16_000_000
 """Characters of folded content kept for search: all of some 10 000 memories; beyond it, search folds as it goes."""
 TOLD_AT_ONCE = 250
 """Rows that a view is told of before others have their turn: a millisecond or two."""
-_SHARED_TAGS_LIMIT = 20_000
-"""Sets of tags remembered for sharing between rows."""
+_SHARED_LIMIT = 20_000
+"""Sets of tags, and names, remembered for sharing between rows."""
 
 
 class Watcher(Protocol):
@@ -75,6 +77,7 @@ class Records:
         """Tokens of ids that somebody deleted from the caller's own places, for as long as their tombstones are known."""
         self._folded_size = 0
         self._shared_tags: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._shared_strings: dict[str, str] = {}
 
     def watch(self, watcher: Watcher) -> None:
         """Tell a view of every row, those that are there already first."""
@@ -124,6 +127,7 @@ class Records:
                 memory = None
                 self._corrupt[sight.bucket, change.key] = (sight.scope, error.message)
         if memory is not None:
+            self._share(memory)
             if memory.erased and place.mine:
                 self._bury(place, key.id, forgotten=True)
             self._put(place, memory, change.revision)
@@ -182,6 +186,10 @@ class Records:
             if found is not None:
                 return found
         return None
+
+    def place(self, sight: Sight, key: Key) -> Place:
+        """Return the place that a key lies in."""
+        return self._place(sight, key)
 
     def rows(self) -> Collection[Row]:
         """Return every visible row, streams included; not a copy."""
@@ -315,7 +323,7 @@ class Records:
     def _put(self, place: Place, memory: Memory, revision: int) -> None:
         self._take(place, memory.id)
         self.chains.put(place, memory)
-        if len(self._shared_tags) > _SHARED_TAGS_LIMIT:
+        if len(self._shared_tags) > _SHARED_LIMIT:
             self._shared_tags.clear()
         folds = self._folded_size < FOLDED_LIMIT
         row = row_of(memory, place, revision, self._shared_tags, folds=folds, number=next(self._numbers))
@@ -329,6 +337,16 @@ class Records:
             self._settle(memory.id, row)
         else:
             self._shelve(row)
+
+    def _share(self, memory: Memory) -> None:
+        """Let a record share the strings that many have: a tenth of what it takes."""
+        shared = self._shared_strings
+        if len(shared) > _SHARED_LIMIT:
+            shared.clear()
+        set_field(memory, "agent_id", shared.setdefault(memory.agent_id, memory.agent_id))
+        set_field(memory, "project_id", shared.setdefault(memory.project_id, memory.project_id))
+        if memory.updated_at == memory.created_at:
+            set_field(memory, "updated_at", memory.created_at)
 
     def _drop(self, place: Place, ident: str) -> None:
         self._take(place, ident)

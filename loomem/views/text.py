@@ -238,8 +238,9 @@ class Text:
     def _run(self, query: Query | None, limit: int) -> list[Hit]:
         if query is None or limit < 1:
             return []
-        found = self._searcher.search(query, limit + len(self._gone), count=False).hits
-        idents = self._searcher.fast_field_values(_IDENT, [address for _, address in found])
+        searcher = self._searcher  # the thread that commits may put another in its place, whose addresses are others
+        found = searcher.search(query, limit + len(self._gone), count=False).hits
+        idents = searcher.fast_field_values(_IDENT, [address for _, address in found])
         hits = [Hit(int(ident or 0), score) for (score, _), ident in zip(found, idents, strict=True)]
         return [hit for hit in hits if hit.ident not in self._gone][:limit]
 

@@ -43,6 +43,11 @@ class Threads:
         if sitting is not None and sitting.drop(row.number):
             del self._sittings[sitting.name]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row is a turn of anything."""
+        return not self._sittings
+
     def turn(self, number: int) -> Turn | None:
         """Return where in which conversation a row stands; None for a row that is in none."""
         sitting = self._sitting_of.get(number)

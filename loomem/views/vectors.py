@@ -170,11 +170,7 @@ class Vectors:
         """Return how near these rows are, as far as they have a vector of the question's model."""
         self._check()
         asked = self._model_of(question)
-        if asked is None:
-            return []
-        rows = [row for number in numbers if (row := self._records.row(number)) is not None]
-        slots = [slot for row in rows for model, slot in self._slots(row) if model is asked]
-        return asked.matrix.scores(question.vector, [slot for slot in slots if asked.matrix.number(slot)])
+        return [] if asked is None or not numbers else asked.matrix.scores(question.vector, numbers)
 
     def lacking(self, question: Embedded) -> str | None:
         """Return what is missing for a question, in words, if many rows have no vector that it could be compared with."""

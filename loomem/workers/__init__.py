@@ -7,6 +7,8 @@
     expire    the expiry worker: erase, evict, end interrupted moves
     upkeep    what it removes, as a pure plan
     embed     the embedding worker: one vector for each memory and model, none without its memory
+    graph     the graph worker: what each memory names, beside it
+    naming    how a model reads that, where it is switched on
     extract   the extraction worker: the facts of each source, once; what a deleted source leaves is hidden
     reading   how a source is read: by a model or by our own rules
     placing   whose place a fact takes that was read

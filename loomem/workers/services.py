@@ -14,8 +14,9 @@ from loomem.core.audit.settings import AuditSettings
 from loomem.core.contradict.settings import ContradictSettings
 from loomem.core.embedding import EmbeddingState
 from loomem.core.extract import ExtractSettings
+from loomem.core.graph.dictionary import Dictionary
 from loomem.core.limits import Limits
-from loomem.core.llm import LlmSettings, Models
+from loomem.core.llm import LlmSettings, Models, Use
 from loomem.embed.host import ModelHost
 from loomem.embed.opening import open_embedder
 from loomem.embed.settings import Adapter, EmbedSettings
@@ -32,6 +33,8 @@ from loomem.workers.duty import Worker
 from loomem.workers.embed import EmbedWorker
 from loomem.workers.expire import ExpireWorker
 from loomem.workers.extract import ExtractWorker, Hygiene
+from loomem.workers.graph import GraphWorker, Rules
+from loomem.workers.naming import ModelNames
 from loomem.workers.placing import Places
 from loomem.workers.reading import ModelReader
 from loomem.workers.repair import Repair
@@ -95,11 +98,12 @@ async def open_services(
     contradict: ContradictSettings = CONTRADICT_SETTINGS,
     audit: AuditSettings | None = None,
     llm: LlmSettings = NO_LLM,
+    names: Dictionary | None = None,
     shared: bool = True,
 ) -> AsyncGenerator[Services, None]:
     """Run all workers over an operator's link for as long as the context lasts; leaving it drains them.
 
-    `shared`: the broker may hold memories of other users than the one whose settings `embed` and `llm` are. Entering does not wait for
+    `names`: what memories name is read with this dictionary; None = it is not read. `shared`: the broker may hold memories of other users than the one whose settings `embed` and `llm` are. Entering does not wait for
     the broker, nor for the model. Buckets that exist are brought up to what the server can do.
     """
     buckets, feed, streams = KvBuckets(link, replicas=replicas), KvFeed(link), Streams(link)
@@ -113,12 +117,16 @@ async def open_services(
     if host.name is not None:
         workers.append(EmbedWorker(host, host.name, streams, limits, clock))
         embedder = workers[-1].name
+    if names is not None:
+        workers.append(GraphWorker(Rules(names), streams, limits, clock))
     budget = Budget(buckets, clock, _Ids(), llm)
     async with (
         host.running(),
         opened(llm, budget, shared=shared) as models,
         Spaces(feed, buckets) as spaces,
     ):
+        if names is not None and models.off(Use.ENTITIES) is None:
+            workers.append(GraphWorker(ModelNames(models, names), streams, limits, clock))
         asker = host if host.name is not None else None
         workers.append(
             ExtractWorker(

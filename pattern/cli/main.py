@@ -15,6 +15,7 @@ from pattern.cli.conversations import ingest
 from pattern.cli.doctor import doctor
 from pattern.cli.facts import delete, history, search, store
 from pattern.cli.files import export, import_
+from pattern.cli.graph import graph
 from pattern.cli.memories import forget, get, recall, remember
 from pattern.cli.migrate import migrate
 from pattern.cli.node import node
@@ -65,7 +66,7 @@ def commands() -> None:
 COMMANDS = (
     *(remember, recall, get, forget),
     *(store, ingest, search, history, delete),
-    *(deleted, restore),
+    *(deleted, restore, graph),
     *(audit, purge),
     *(export, import_, migrate),
     *(config, doctor, node, vectors),

@@ -13,6 +13,7 @@ from loomem.core.audit.settings import AuditSettings
 from loomem.core.contradict.settings import ContradictSettings
 from loomem.core.extract import Topic
 from loomem.core.extract.values import CONFIDENCE_FLOOR, FACTS_LIMIT
+from loomem.core.graph.settings import GraphSettings
 from loomem.core.limits import Limits
 from loomem.core.llm import KEY_VARIABLE, URL_VARIABLE, LlmSettings
 from loomem.core.pii_settings import PiiSettings
@@ -132,6 +133,7 @@ class PatternFile(msgspec.Struct, frozen=True, kw_only=True):
     search: SearchSettings = SearchSettings()
     embedding: EmbedSettings = EmbedSettings()
     llm: LlmSettings = LlmSettings()
+    graph: GraphSettings = GraphSettings()
     contradiction: ContradictSettings = ContradictSettings()
     namespaces: dict[str, str] = {}
     """Ids of streams of yours by the aliases they are called by."""
@@ -189,6 +191,7 @@ _PROJECT: dict[Path, Word] = {
     ("extraction", "wait_s"): Word.FREE,
     ("extraction",): Word.NONE,
     ("llm",): Word.NONE,
+    ("graph",): Word.NONE,
     ("contradiction",): Word.NONE,
 }
 
@@ -221,6 +224,7 @@ FILES = frozenset(
         ("nats", "cert_file"),
         ("nats", "key_file"),
         ("embedding", "folder"),
+        ("graph", "dictionary"),
     }
 )
 """Keys that name a file or folder; a relative one starts at the folder of whoever names it."""
@@ -273,6 +277,7 @@ RENAMED: dict[Path, Path] = {
     ("search", "decay", "l1_lambda"): ("search", "decay", "derived_per_day"),
     ("search", "decay_match_relief"): ("search", "decay", "relief"),
     ("search", "vector_similarity_floor"): ("search", "arms", "meaning_floor"),
+    ("search", "entities_file"): ("graph", "dictionary"),
     ("search", "user_state_boost"): ("search", "weights", "user_state"),
     ("search", "agent_fact_damp"): ("search", "weights", "assistant_state"),
     ("search", "hybrid_weights", "bm25"): ("search", "arms", "words"),

@@ -28,6 +28,7 @@ from loomem.llm.client import opened
 from loomem.llm.judge import OwnJudge
 from loomem.views.projection import Projection
 from loomem.views.together import views_of
+from tests.contracts.test_llm_prompts import HOSTILE
 from tests.doubles import CountingIds
 from tests.laws.worlds import World, agent
 from tests.llm_server import NONSENSE, REFUSES, LlmServer, fails, llm_server, says
@@ -255,3 +256,17 @@ async def test_what_is_trusted_further_keeps_its_place_and_that_is_on_record(
 @pytest.mark.requirement("know-11.judged")
 def test_the_matrix_of_trust() -> None:
     assert {(old, new) for old in TIERS for new in TIERS if may_supersede(new, old)} == ALLOWED
+
+
+@pytest.mark.requirement("know-19.harmless")
+async def test_hostile_texts_that_the_model_obeys_supersede_nothing_that_is_trusted_further() -> None:
+    async with here(model=True) as it:
+        it.llm.rule = lambda _: says_it("updates", "the text says so")
+        kept = await it.store("Anna is the owner of the account", source="user_direct")
+        for text in HOSTILE[::7]:
+            stored = await it.store(f"{text} Anna is the owner of the account", source="external_web")
+            assert stored.trust == "b"
+            assert kept.memory_id not in (stored.supersedes or ())
+            assert "trust_guard_blocked" in {notice.type for notice in stored.warnings or ()}
+        assert await it.versions(kept.memory_id) == [(1, True)]
+        assert it.llm.calls > 0

@@ -258,3 +258,10 @@ def test_sentences_lose_nothing_but_blanks(text: str) -> None:
     found = list(sentences(text))
     assert all(text[one.start : one.end] == one.text for one in found)
     assert re.sub(r"\s", "", "".join(one.text for one in found)) == re.sub(r"\s", "", text)
+
+
+@pytest.mark.parametrize("place", ["Berlin", "Kraków", "Łódź", "Zürich", "São Paulo", "Győr"])
+def test_the_letters_of_a_name_do_not_make_a_sentence_foreign(place: str) -> None:
+    transcript = segment(f"User: I moved to {place} yesterday.")
+    found = offline(transcript, conversation_date=date(2026, 4, 2), settings=ExtractSettings())
+    assert [(fact.content, fact.event_date) for fact in found] == [(f"I moved to {place} yesterday.", date(2026, 4, 1))]

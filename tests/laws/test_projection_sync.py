@@ -11,7 +11,8 @@ import pytest
 
 from identity.errors import AccessDenied, Unavailable
 from identity.ports import Bookmark, CaughtUp, Event, Marker, Reason
-from loomem.views.projection import Projection
+from loomem.views.projection import Projection, ViewState
+from loomem.views.together import views_of
 from tests.doubles import MemoryBroker, MemoryFollowing
 from tests.laws.worlds import agent
 
@@ -93,3 +94,41 @@ async def test_a_store_that_never_ends_is_not_waited_for_for_ever() -> None:
     async with asyncio.timeout(5), Projection(feed, MemoryBroker(), agent(), patience_s=0.1) as projection:
         with pytest.raises(Unavailable, match="still loading"):
             await projection.ready()
+
+
+class WithheldFeed:
+    """A feed that tells nothing of vectors until it is let."""
+
+    def __init__(self, broker: MemoryBroker) -> None:
+        self._broker = broker
+        self.asked: list[str] = []
+        self.let = asyncio.Event()
+
+    @asynccontextmanager
+    async def follow(
+        self, bucket: str, filter: str, on_event: Callable[[Event], None], *, since: Bookmark | None = None
+    ) -> AsyncGenerator[MemoryFollowing]:
+        self.asked.append(filter)
+        if ".v." in filter:
+            await self.let.wait()
+        async with self._broker.follow(bucket, filter, on_event) as following:
+            yield following
+
+
+async def test_nothing_that_reads_memories_waits_for_vectors() -> None:
+    broker = MemoryBroker()
+    feed = WithheldFeed(broker)
+    async with asyncio.timeout(5), views_of(feed, broker, agent()) as views:
+        projection = views.projection
+        await projection.ready()
+        assert not any(".v." in keys for keys in feed.asked)  # these are not even asked for before
+        await projection.settle()
+        await projection.sync()
+        await projection.wait(projection.position)
+        assert projection.status.state is ViewState.READY
+        completing = asyncio.ensure_future(projection.complete())
+        await asyncio.sleep(0)
+        assert not completing.done()
+        feed.let.set()
+        await completing
+        await views.filled()

@@ -52,6 +52,17 @@ async def fold(view: Text, changes: Sequence[Change], *, wait: bool) -> dict[int
     return held
 
 
+async def test_a_question_is_answered_while_a_commit_lands() -> None:
+    async with asyncio.timeout(30), Text(pause_s=0) as view:
+        for number in range(400):
+            view.put(number % 100, "a", f"drum {number}")
+            await asyncio.sleep(0)
+            for _ in range(5):
+                assert all(0 <= ident < 100 for ident in found(view, "drum"))
+        await view.wait()
+        assert sorted(found(view, "drum", limit=200)) == list(range(100))
+
+
 @settings(max_examples=40, deadline=None)
 @given(CHANGES, st.booleans())
 def test_the_view_is_the_fold_of_what_it_was_told(changes: list[Change], wait: bool) -> None:

@@ -680,6 +680,35 @@ llm-keys: Key and address of the model come from the environment alone and reach
 """,
 )
 
+GRAPH: Final = _read(
+    "knowledge tools, acceptance checks 8, 29, 38 and 39; entities and relations",
+    """
+graph-8.declared: A declared relation is in memory_graph at once, with its direction and the ids of the memories that state it; an unknown one is related_to, and said twice it is one.
+graph-8.many: Of seventy relations sixty-four are taken.
+graph-tool: memory_graph follows relations out, in or both, up to three deep, says what is not known, and refuses what is no name.
+graph-38.person: A person known by a first name and by the full one is one entity with both names, in whichever order they came.
+graph-38.others: Organizations and other entities are never joined because their names share words.
+graph-people: Names of one entity are never of two people; a short name that may be either stays by itself and points at both.
+graph-39.support: An alias, a relation or an entity is there exactly while a live memory says so.
+graph-39.gone: What a memory said is gone from the graph as soon as it is deleted, forgotten or superseded.
+graph-39.edited: Editing a memory voids at once what its former text contributed.
+graph-39.unproven: Of a contribution without proof the names and relations are shown, its aliases are not, and its types are Unknown.
+graph-fold: The graph is the fold of what live memories say, in whatever order contributions, memories and removals are told.
+graph-rulings: Somebody's word joins or parts two names for everybody who sees the space, the later word on a pair replaces the earlier, and a stranger's in public counts for nobody else.
+graph-rulings.cli: pattern-memory graph merge, split, undo and show work on names, and say when no memory has one.
+graph-dictionary: Names of the dictionary file are found at word boundaries, whatever their case; a relation of it counts for a memory that names both its ends.
+graph-dictionary.file: A dictionary that cannot be used is a word in the log, and memory works without it.
+graph-entities: On our labelled sentences in English, Polish and German, entities are recognised offline with a precision of at least 0.9 at a recall of at least 0.6.
+graph-worker.reads: The node reads what memories name, and memory_graph and search have it.
+graph-worker.one: Every memory that names something has exactly one contribution, made of its text as it is, and no contribution outlives its memory.
+graph-worker.killed: Workers that are killed at any moment lose no contribution and double none.
+graph-worker.model: Where it is switched on a language model adds to what the rules read, once for each text, and what it cannot be asked for waits or is given up while the rules' reading stands.
+graph-worker.two: Two hosts with two dictionaries end their work on the same memories.
+graph-search: Rows that speak of what a question names are lifted, at most three that relations alone lead to are added, and explain says so.
+know-29.graph: memory_graph shows nothing of a stream that was not named, nor of a space that the caller may not see.
+""",
+)
+
 INGEST: Final = _read(
     "knowledge tools, acceptance checks 12-17, 20, 40, 41, 43, 48: conversations taken in",
     """
@@ -724,6 +753,7 @@ PARTS: Final = (
     AUDIT,
     LLM,
     KNOWLEDGE,
+    GRAPH,
     CONFIG_FILE,
     JOINING,
     WARM_START,

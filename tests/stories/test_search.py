@@ -197,7 +197,7 @@ async def test_the_same_is_shown_once_and_never_what_differs(agents: Agents) -> 
         "The rent is 950 euros.",
         "The rent is not 900 euros.",
     ):
-        await me.call("memory_store", content=content)
+        await me.call("remember", content=content, scope="personal")  # nobody judges which of them holds
     found = await rows(me, "rent euros")
     assert len(found) == 3
     assert sum(len(row.get("same", [])) for row in found) == 1

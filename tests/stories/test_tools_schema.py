@@ -216,9 +216,15 @@ async def test_results_of_the_knowledge_tools_are_what_their_schemas_say(agents:
         assert (await call("memory_search", query="likes", **more))["rows"]
     await call("memory_search", query="nothing of the kind")
     assert (await call("memory_history", chunk_id=new["memoryId"]))["total"] == 2
+    assert (await call("memory_graph", entity="a", depth=2))["relations"]
+    assert not (await call("memory_graph", entity="nobody"))["found"]
+    await call("memory_ingest", content="User: I moved to Berlin.", wait=False)
     rating = {"usefulness": 4, "harmful": False, "justification": "why", "model_version": "m"}
     for ident in (new["memoryId"], "unknown"):
         await call("memory_feedback", chunk_id=ident, **rating)
+    taken = await call("memory_ingest", content="User: I like tea.\nBot: Fine.", wait=False)
+    await call("memory_status", source_id=taken["sourceId"])
+    assert (await call("memory_history", chunk_id=taken["sourceId"]))["extraction"]["state"] == "pending"
     for tool in ("memory_namespaces", "memory_status", "memory_stats"):
         await call(tool)
     await call("memory_delete", chunk_id=new["memoryId"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from itertools import islice
 
@@ -216,15 +216,21 @@ def _says_enough(text: str) -> bool:
 
 def _tables(text: str) -> tuple[signs.Signs, ...]:
     """Return the rules of the languages a text is likely in; none for one without rules."""
-    counts: dict[Language, int] = {}
-    words = _WORD.findall(text.lower())
-    for word in words:
-        for language, count in votes(word):
-            if language in LATIN:
-                counts[language] = counts.get(language, 0) + count
+    words = _WORD.findall(text)
+    # The letters of a name say where it is from: of "I moved to Kraków" the other words tell the language.
+    counts = _votes(word for at, word in enumerate(words) if not (at and word[0].isupper())) or _votes(words)
     if not counts:
         return tuple(signs.OF_LANGUAGE.values()) if words and not _WIDE.search(text) and text.isascii() else ()
     return tuple(signs.OF_LANGUAGE[language] for language in guess(counts) if language in signs.OF_LANGUAGE)
+
+
+def _votes(words: Iterable[str]) -> dict[Language, int]:
+    counts: dict[Language, int] = {}
+    for word in words:
+        for language, count in votes(word.lower()):
+            if language in LATIN:
+                counts[language] = counts.get(language, 0) + count
+    return counts
 
 
 def _topic(low: str, topics: tuple[Topic, ...]) -> str | None:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from loomem.core.analyse.characters import fold
-from loomem.core.search.cover import enough
+from loomem.core.search.cover import counting
 from loomem.core.search.settings import Arms
 from loomem.core.search.turns import WIDE_FROM, letters
 
@@ -143,7 +143,8 @@ def fuse(
     placed = {} if threads is None else {number: turn for number in own if (turn := threads(number)) is not None}
     _discount_others(own, placed, question)
     lent = _lent(own, placed, settings.neighbours)
-    scores = {number: _joined(score, placed.get(number), lent.get(number)) for number, score in own.items()}
+    scores = {number: (score + ALONE * score * score) / (1 + ALONE) for number, score in own.items()}
+    scores |= {number: _joined(own[number], turn, lent.get(number)) for number, turn in placed.items()}
     most = max(1.0, *scores.values()) if scores else 1.0  # neighbours may lift the best beyond 1
     order = sorted(scores, key=lambda number: -scores[number])
     parts = _parts(arms, lent, placed, order[:explained])
@@ -154,7 +155,7 @@ def words_share(question: Signals, settings: Arms = DEFAULTS) -> float:
     """Return how much of a score is the words', for a question; the rest is the meaning's."""
     short, long = settings.words, settings.words_long
     share = long + (short - long) / (1 + (letters(question.text) / LONG_LETTERS) ** 2)
-    return share * min(1.0, question.held / enough(question.text))
+    return share * counting(question.text, question.held)
 
 
 class _Arm(msgspec.Struct, frozen=True):
@@ -256,6 +257,8 @@ def _joined(own: float, turn: Turn | None, lent: float | None) -> float:
 def _parts(
     arms: Sequence[_Arm], lent: Mapping[int, float], placed: Mapping[int, Turn], numbers: Sequence[int]
 ) -> dict[int, tuple[Part, ...]]:
+    if not numbers:
+        return {}
     wanted = frozenset(numbers)
     parts: dict[int, tuple[Part, ...]] = dict.fromkeys(numbers, ())
     for arm in arms:

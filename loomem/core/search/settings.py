@@ -39,6 +39,19 @@ class Arms(msgspec.Struct, frozen=True, kw_only=True):
     """Cosines below it count as nothing; 0 = off."""
 
 
+class GraphArm(msgspec.Struct, frozen=True, kw_only=True):
+    """What relations add: rows that speak of what a question names, or of what is related to it."""
+
+    enabled: bool = True
+    """Whether they are looked at."""
+    max_hops: Annotated[int, Meta(ge=0, le=2)] = 2
+    """Relations that are followed: a row counts 1 for what is named itself, 0.5 for its neighbours, 0.25 for theirs."""
+    boost_factor: Share = 0.3
+    """A row found by others too is multiplied by 1 + this x what it counts; one found by relations alone scores this x that."""
+    max_graph_additions: Annotated[int, Meta(ge=0, le=100)] = 3
+    """Rows that nothing else found, at most."""
+
+
 class Decay(msgspec.Struct, frozen=True, kw_only=True):
     """How a score fades with age: e^(-rate x days)."""
 
@@ -112,5 +125,6 @@ class SearchSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Most rows from one source or conversation; 0 = no cap."""
     top_k: TopK = TopK()
     arms: Arms = Arms()
+    graph: GraphArm = GraphArm()
     decay: Decay = Decay()
     weights: Weights = Weights()

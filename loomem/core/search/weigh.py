@@ -6,7 +6,7 @@ names. Each is a factor with a name, so that an answer can say how it came about
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import exp, prod
 
 import msgspec
@@ -49,12 +49,20 @@ class Weighing:
     """What all rows of one answer are weighed by."""
 
     def __init__(
-        self, *, now_ms: int, settings: SearchSettings, spans: Sequence[Span] = (), ratings: Ratings | None = None
+        self,
+        *,
+        now_ms: int,
+        settings: SearchSettings,
+        spans: Sequence[Span] = (),
+        ratings: Ratings | None = None,
+        related: Mapping[int, float] | None = None,
     ) -> None:
+        """`related`: what relations give to rows, by their numbers."""
         self._now_ms = now_ms
         self._settings = settings
         self._spans = spans
         self._ratings = ratings
+        self._related = related or {}
         self._known: dict[_Said, float] = {}
         """The factor of what was said before: many rows say the same."""
 
@@ -76,6 +84,8 @@ class Weighing:
             product *= self._date(row)
         if self._ratings is not None:
             product *= self._ratings(row)
+        if self._related:
+            product *= self._graph(row)
         return product
 
     def factors(self, row: Row, strength: float) -> list[Factor]:
@@ -87,6 +97,7 @@ class Weighing:
             *_of_knowledge(row.memory.knowledge or _PLAIN, self._settings.weights),
             Factor("date", self._date(row)),
             Factor("ratings", 1.0 if self._ratings is None else self._ratings(row)),
+            Factor("graph", self._graph(row)),
         ]
         return [factor for factor in found if factor.value != 1.0]
 
@@ -100,6 +111,9 @@ class Weighing:
         elif tier == "ephemeral":
             faded *= faded
         return faded + (1 - faded) * decay.relief * strength
+
+    def _graph(self, row: Row) -> float:
+        return 1.0 + self._settings.graph.boost_factor * self._related.get(row.number, 0.0)
 
     def _date(self, row: Row) -> float:
         dated = any(span.start <= date < span.end for span in self._spans for date in dates_of(row.memory))

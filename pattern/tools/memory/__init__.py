@@ -10,6 +10,7 @@ from loomem.core.search.settings import SearchSettings
 from pattern.server.tool import Tool
 from pattern.tools.memory.delete import DELETE
 from pattern.tools.memory.feedback import FEEDBACK
+from pattern.tools.memory.graph import GRAPH
 from pattern.tools.memory.history import HISTORY
 from pattern.tools.memory.ingest import INGEST
 from pattern.tools.memory.overview import NAMESPACES, STATS, STATUS
@@ -19,7 +20,7 @@ from pattern.tools.memory.store import STORE
 
 def tools(search: SearchSettings) -> tuple[Tool, ...]:
     """Return the tools in the order in which they are listed; what they say of limits is what was configured."""
-    return (STORE, INGEST, search_tool(search), HISTORY, NAMESPACES, DELETE, FEEDBACK, STATUS, STATS)
+    return (STORE, INGEST, search_tool(search), HISTORY, GRAPH, NAMESPACES, DELETE, FEEDBACK, STATUS, STATS)
 
 
 TOOLS: tuple[Tool, ...] = tools(SearchSettings())
