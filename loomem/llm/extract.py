@@ -20,6 +20,7 @@ from loomem.core.extract import Candidate, Extracted, ExtractSettings, accept
 from loomem.core.knowledge import FactType
 from loomem.core.llm import Fault, LlmSettings, ModelFailed, Models, Question, Use
 from loomem.core.transcript import Transcript, Utterance
+from loomem.core.transcript.recalled import without_recalled
 from loomem.llm.prompts import Piece, framed, rules
 
 log = logging.getLogger(__name__)
@@ -113,7 +114,7 @@ async def extract(
     Raises: ModelFailed, when no piece of it was answered.
     """
     question = rules(_rules(settings, conversation_date))
-    pieces = list(cut(text, llm.transcript_tokens * CHARS_PER_TOKEN))
+    pieces = list(cut(heard(text, transcript), llm.transcript_tokens * CHARS_PER_TOKEN))
     said: list[_Said] = []
     failures: list[ModelFailed] = []
     for number, piece in enumerate(pieces):
@@ -141,6 +142,17 @@ async def extract(
         failures=tuple(failures),
         model=models.name(Use.EXTRACT),
     )
+
+
+def heard(text: str, transcript: Transcript) -> str:
+    """Return a conversation without what was recalled in it."""
+    data = text.encode("utf-8", "surrogatepass")
+    parts: list[str] = []
+    at = 0
+    for said in transcript.utterances or transcript.whole:
+        parts += [data[at : said.byte_start].decode("utf-8", "surrogatepass"), without_recalled(said.text)]
+        at = said.byte_end
+    return "".join([*parts, data[at:].decode("utf-8", "surrogatepass")])
 
 
 def cut(text: str, size: int) -> Iterator[str]:

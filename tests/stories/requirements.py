@@ -63,6 +63,7 @@ extract-attribution: A fact is attributed to user or assistant only where the co
 extract-offline: On labelled utterances in English, Polish and German, half of them not used in making the rules, nine of ten facts found are right and six of ten are found, without a model.
 extract-language: Facts keep the language and spelling of the speaker: French, Chinese, Polish, German, mixed.
 extract-leaves: Greetings, small talk, questions, doubts, tasks, code, quotations, systems, tools and an assistant's options are no facts.
+extract-recalled: Nothing that a memory answered is taken from a conversation again, pasted, put in by a program or answered by our own tools, by rules or by a model.
 extract-self-contained: A fact is a sentence as it was said, after the speaker's name where there is one, with the sentence before when it leans on that.
 extract-dates: The day of an event is read from the day of the conversation or the time of the line; without either it stays unknown, and its words are kept.
 extract-topics: Without a model, a topic is found by its name.
