@@ -746,6 +746,7 @@ ingest-passage: Of a long source a search shows the lines that answer the questi
 ingest-contradicts: A fact that was read takes the place of what it contradicts in its space, save what is trusted further or was said later.
 ingest-cli: The command line takes a conversation in from a file or standard input.
 ingest-streams: A conversation goes to the stream that is named, and what is read in it stays there.
+search-held: A fact, or a conversation, that stands in an utterance that was found is one row with it, with all ids and the day; nothing is hidden that is not in what is shown.
 """,
 )
 
