@@ -25,9 +25,9 @@ from loomem.fact_results import Stored
 from loomem.judging import Judging
 from loomem.llm.budget import Budget
 from loomem.llm.client import opened
-from loomem.llm.judge import OwnJudge
 from loomem.views.projection import Projection
 from loomem.views.together import views_of
+from loomem.workers.placing import LocalJudge
 from tests.contracts.test_llm_prompts import HOSTILE
 from tests.doubles import CountingIds
 from tests.laws.worlds import World, agent
@@ -95,7 +95,7 @@ async def here(*, model: bool = False, **options: Any) -> AsyncGenerator[Here]:
                 views=views,
                 clock=world.clock,
                 settings=ContradictSettings(**options),
-                model=OwnJudge(models) if model else None,
+                model=LocalJudge(models) if model else None,
             ),
         )
         yield Here(world, engine, views.projection, llm)
