@@ -27,6 +27,11 @@ _SPEAKERS = frozenset({"human:", "assistant:"})
 """What looks like an instruction anywhere but in a conversation."""
 
 
+_MARKUP = Notice(
+    type="markup", description="markup was removed or decoded before it was stored; code in backticks is kept as it is"
+)
+
+
 class Cleaning:
     """Cleans the parts of one fact, and adds up what was found in them."""
 
@@ -50,6 +55,8 @@ class Cleaning:
         cleaned = clean(text, self._pii)
         self._found(cleaned.redacted, cleaned.flags)
         labels = None
+        if cleaned.stripped:
+            self._notices.append(_MARKUP)
         if metadata is not None:
             inside = clean_object(metadata, self._pii)
             self._found(inside.redacted, inside.flags)
@@ -66,6 +73,8 @@ class Cleaning:
         """
         most = self._door.limits.transcript_bytes
         cleaned = clean(text, self._pii)
+        if cleaned.stripped:
+            self._notices.append(_MARKUP)
         flags = [flag for flag in cleaned.flags if flag.label not in _SPEAKERS]
         self._found(cleaned.redacted, flags)
         if flags:
