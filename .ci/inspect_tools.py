@@ -108,6 +108,13 @@ def facts(client: Inspector) -> None:
         model_version="inspector",
     )
     expect(rated["accepted"], 1)
+    said = "User: I moved to Hamburg yesterday.\nAssistant: Good luck there!"
+    taken = client.call("memory_ingest", content=said, conversation_date="2026-04-02")
+    expect([fact["event"] for fact in taken["facts"]], ["2026-04-01"])
+    client.call(
+        "memory_store", content="Anna uses Rust", relations=[{"subject": "Anna", "relation": "uses", "object": "Rust"}]
+    )
+    expect(client.call("memory_graph", entity="Anna")["found"], wanted=True)
     for overview in ("memory_namespaces", "memory_status", "memory_stats"):
         client.call(overview)
     expect(client.call("memory_delete", chunk_id=new)["memoryId"], new)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,7 +22,6 @@ from bench.search import DIMENSIONS, vectors
 from bench.text import resident_mb
 from loomem.core.embedding import Vector
 from loomem.core.search.fuse import Hit
-from loomem.views import matrix
 from loomem.views.matrix import Matrix
 
 ASKED = 100
@@ -51,21 +49,16 @@ async def vectors_(effort: Effort) -> list[Row]:
 def _at(size: int, asked: int) -> list[Row]:
     made, questions = list(itertools.islice(vectors(2), size)), list(itertools.islice(vectors(97), asked))
     before, began = resident_mb(), time.process_time()
-    held = Matrix(DIMENSIONS)
+    held = Matrix(DIMENSIONS, exact_limit=0)  # the signs are asked at every size
     for number, vector in enumerate(made, 1):
         held.count(held.add(number % SPACES, b"\0" * 16, vector), number)
     while held.wants_preparing() and held.prepare():
         pass
     built = time.process_time() - began
     taken = resident_mb() - before
-    limit = matrix.EXACT_LIMIT
 
     def ours(question: Vector, alone: bool, *, exact: bool) -> list[int]:
-        matrix.EXACT_LIMIT = sys.maxsize if exact else limit
-        try:
-            return _numbers(held.search(question, [ONE] if alone else None, WANTED))
-        finally:
-            matrix.EXACT_LIMIT = limit
+        return _numbers(held.search(question, [ONE] if alone else None, WANTED, exact=exact))
 
     what = f"{size:,} vectors"
     right = {alone: [ours(question, alone, exact=True) for question in questions] for alone in (False, True)}

@@ -31,10 +31,15 @@ def shown(
     superseded_by: str | None,
     same: list[str],
     explained: Explained | None,
+    event: str | None = None,
 ) -> FoundRow:
-    """Return a row as an answer shows it, of a conversation what answers the question; days are those of a zone."""
+    """Return a row as an answer shows it, of a conversation what answers the question; days are those of a zone.
+
+    `event` is the day that what stands in it tells, where the memory itself tells none.
+    """
     memory = row.memory
     known = memory.knowledge or _PLAIN
+    event = known.event_date or event
     content = passage(memory.content, question) if known.role is Role.EVIDENCE else memory.content
     return FoundRow(
         id=memory.id,
@@ -49,8 +54,8 @@ def shown(
         mine=row.place.mine,
         recorded=moment_of(row.created).astimezone(zone).date().isoformat(),
         observed=observed_of(memory),
-        event=known.event_date[:10] if known.event_date else None,
-        event_unknown=known.event_unknown or (known.contract is not None and not known.event_date),
+        event=event[:10] if event else None,
+        event_unknown=not event and (known.event_unknown or known.contract is not None),
         contract=known.contract,
         created_at=memory.created_at,
         updated_at=memory.updated_at,

@@ -29,6 +29,7 @@ from loomem.core.record import Category
 from loomem.core.row import Place, Row
 from loomem.core.search.gist import gist
 from loomem.core.times import millis
+from loomem.core.vector import speaker_of
 from loomem.views.together import Views
 
 log = logging.getLogger(__name__)
@@ -168,9 +169,10 @@ class Judging:
 
 
 def _is_fact(row: Row) -> bool:
-    """Say whether a memory is a statement that another may replace: no source, no part of one, nothing protected or passing."""
+    """Say whether a memory is a statement that another may replace: no source, no part of one, nothing protected or passing,
+    and not what somebody said in a conversation."""
     memory, known = row.memory, row.memory.knowledge
-    if memory.category in _PASSING or len(memory.content) > COMPARED_CHARS:
+    if memory.category in _PASSING or speaker_of(memory.metadata) is not None or len(memory.content) > COMPARED_CHARS:
         return False
     return known is None or (known.role is Role.CLAIM and not (known.source_id is not None and known.level == 0))
 

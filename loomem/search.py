@@ -16,6 +16,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, tzinfo
+from itertools import islice
 
 import msgspec
 
@@ -34,6 +35,7 @@ from loomem.core.search.question import Question
 from loomem.core.search.settings import SearchSettings
 from loomem.core.search.weigh import Span, Weighing
 from loomem.core.search.when import mentioned, only_dates
+from loomem.core.search.within import held_once, holding, is_fragment, is_told, is_whole
 from loomem.core.stats import Meaning
 from loomem.core.times import millis
 from loomem.core.vector import text_of
@@ -49,6 +51,10 @@ WEIGHED, WEIGHED_PER_ROW = 200, 10
 """Of what the arms found, how many of the best are weighed: no factors lift what is behind them to the front."""
 WANTED_MORE, WANTED_LIMIT = 10, 1_000
 """How many times as many rows are ranked, and up to how many, when too few of them say something new."""
+TOLD_PER_ROW = 4
+"""How many conversations for each row that is shown are looked at for whether all of them is in fragments."""
+FACTS_LEND = 0.1
+"""What of the square of the best fact's match is lent to the utterance it stands in. Measured (docs/retrieval.md)."""
 TIMELY = 0.1
 """Score of a row that nothing but its date brings."""
 TIMELY_LIMIT = 100
@@ -79,6 +85,17 @@ class Ranking(msgspec.Struct, frozen=True):
     degraded: list[str]
     exhausted: bool
     """There is nothing beyond these rows."""
+
+
+class _Once(msgspec.Struct, frozen=True):
+    """A row that is shown, for itself and others."""
+
+    best: Scored
+    """It, with what the facts in it lend it."""
+    others: tuple[Row, ...] = ()
+    """What it holds, and what says the same."""
+    event: str | None = None
+    """The day that facts in it tell."""
 
 
 class _Asked(msgspec.Struct, frozen=True):
@@ -129,18 +146,18 @@ class Search:
         while True:
             late = asked.is_late()
             ranking = self._rank(asked, _places(question), admit, wanted, explain=question.explain)
-            ranked, shown = self._once(question, ranking)
+            shown = self._once(question, ranking)
             if late or len(shown) >= question.rows or ranking.exhausted or wanted >= WANTED_LIMIT:
                 break
             wanted *= WANTED_MORE  # most of it said the same
         weighing = ranking.weighing if question.explain else None
-        rows = [self._shown(question.text, one, [other.row.id for other in same], weighing) for one, same in shown]
+        rows = [self._shown(question.text, one, weighing) for one in shown]
         fitting = within_budget(rows, question.tokens)
         return Found(
             rows=fitting,
             counting=question.counting,
             evidence=question.evidence,
-            more=len(fitting) < len(rows) or sum(1 + len(same) for _, same in shown) < len(ranked),
+            more=len(fitting) < len(rows) or sum(1 + len(one.others) for one in shown) < len(ranking.rows),
             degraded=ranking.degraded,
             took_ms=round((time.perf_counter() - began) * 1_000, 1),
             position=format_position(self._projection.position_of(question.scopes)),
@@ -235,7 +252,7 @@ class Search:
         related = self._related(text, within, admit)
         weighing = self._weighing(spans, {one.number: related[one.number] for one in fused if one.number in related})
         led_to = self._led_to(related, fused, bound)
-        best = [*fused[: max(WEIGHED, WEIGHED_PER_ROW * wanted)], *led_to]
+        best = [*self._with_utterances(fused, max(WEIGHED, WEIGHED_PER_ROW * wanted)), *led_to]
         weighed, taken = self._weighed(weighing, best, late)
         if taken < len(best):
             degraded.append(f"ranking: {len(best) - taken} of {len(best)} rows were not weighed in time")
@@ -245,6 +262,14 @@ class Search:
             degraded,
             all_words and all_meaning and len(weighed) == len(fused) + len(led_to),
         )
+
+    def _with_utterances(self, fused: list[Fused], most: int) -> list[Fused]:
+        """Return the best of what was found, and the utterances in which any of it was read, if those were found at all."""
+        records = self._projection.records
+        best = [row for one in fused[:most] if (row := records.row(one.number)) is not None]
+        later = {one.number: one for one in fused[most:]}
+        others = [row for number in later if (row := records.row(number)) is not None]
+        return [*fused[:most], *(later[others[at].number] for at in holding(best, others))]
 
     def _held(self, text: str, words: Sequence[Hit]) -> float:
         """Return which part of a question the best of what its words found holds; 1 where that is not asked."""
@@ -275,14 +300,56 @@ class Search:
         # Ids may meet in a ring, when several places have them.
         return ordered + [one for left in waiting.values() for one in left]
 
-    def _once(self, question: Question, ranking: Ranking) -> tuple[list[Scored], list[tuple[Scored, list[Scored]]]]:
-        """Return what was found in its order, and what of it is shown, each thing once with what says the same."""
-        ranked = capped(ranking.rows, _source_of, self.settings.per_source)
-        if ranked != ranking.rows:
-            ranked = self._after_successors(ranked)
-        if question.include_superseded:
-            return ranked, [(one, []) for one in ranked[: question.rows]]  # versions of a fact are much alike
-        return ranked, collapse(ranked, lambda one: one.row.memory.content, question.rows)
+    def _once(self, question: Question, ranking: Ranking) -> list[_Once]:
+        """Return what of the rows that were found is shown, each thing once, with what it holds and what says the same."""
+        ranked, most = ranking.rows, self.settings.per_source
+        if question.include_superseded:  # versions of a fact are much alike
+            if (first := capped(ranked, lambda one: _source_of(one.row), most)) != ranked:
+                ranked = self._after_successors(first)
+            return [_Once(one) for one in ranked[: question.rows]]
+        each = capped(self._held_once(question, ranking), lambda one: _source_of(one.best.row), most)
+        return [
+            _Once(
+                one.best, (*one.others, *(row for other in same for row in (other.best.row, *other.others))), one.event
+            )
+            for one, same in collapse(each, lambda one: one.best.row.memory.content, question.rows)
+        ]
+
+    def _held_once(self, question: Question, ranking: Ranking) -> list[_Once]:
+        """Return the rows that were found, each that another one holds with that one.
+
+        What was read in an utterance lends it some of how well it matches, and the utterance weighs what it weighs: what lifts
+        facts over what they were taken from says nothing of which of two utterances answers.
+        """
+        ranked = ranking.rows
+        rows = [one.row for one in ranked]
+        found: list[_Once] = []
+        for each in held_once(rows, self._told(rows, TOLD_PER_ROW * question.rows)):
+            best = ranked[each.shown]
+            fused = best.fused
+            if each.like is not None:
+                score = fused.score * ranking.weighing.weight(rows[each.like], fused.score)
+                best = Scored(best.row, min(best.score, score), fused)
+            elif each.facts:
+                lent = max(ranked[at].fused.score for at in each.facts) ** 2
+                part = Part("facts", None, lent, lent, FACTS_LEND)
+                match = fused.score + FACTS_LEND * lent
+                fused = Fused(fused.number, match, (*fused.parts, part) if fused.parts else ())
+                best = Scored(best.row, match * ranking.weighing.weight(best.row, min(1.0, match)), fused)
+            found.append(_Once(best, tuple(rows[at] for at in each.within), each.event))
+        return sorted(found, key=lambda one: (-one.best.score, one.best.row.order))
+
+    def _told(self, rows: Sequence[Row], most: int) -> set[str]:
+        """Return which of the first `most` conversations, and parts of them, are in fragments that were kept, all of them."""
+        taken = self._projection.records.taken
+        told: set[str] = set()
+        for row in islice((row for row in rows if is_whole(row.memory)), most):
+            known = row.memory.knowledge
+            source = row.id if known is None or known.source_id is None else known.source_id
+            others = [other.memory for other in taken.named(row.place, source)]
+            if is_told(row.memory, [one for one in others if one.deleted_at is None and is_fragment(one)]):
+                told.add(row.id)
+        return told
 
     def _admit(self, question: Question) -> Admit:
         now = self.clock.now()
@@ -301,8 +368,8 @@ class Search:
 
         return admit
 
-    def _shown(self, question: str, one: Scored, same: list[str], weighing: Weighing | None) -> FoundRow:
-        explained = None
+    def _shown(self, question: str, once: _Once, weighing: Weighing | None) -> FoundRow:
+        explained, one = None, once.best
         if weighing is not None:
             explained = Explained(
                 joined=round(one.fused.score, 4),
@@ -318,15 +385,17 @@ class Search:
                 ],
                 factors={factor.name: round(factor.value, 4) for factor in weighing.factors(one.row, one.fused.score)},
             )
+        replaced = (self._chains.replaced_by(row.place, row.memory) for row in (one.row, *once.others))
         return shown(
             one.row,
             one.score,
             question=question,
             zone=self.zone,
             weights=self.settings.weights,
-            supersedes=self._chains.replaced_by(one.row.place, one.row.memory),
+            supersedes=list(dict.fromkeys(ident for each in replaced for ident in each)),
             superseded_by=self._chains.superseded_by(one.row),
-            same=same,
+            same=[row.id for row in once.others],
+            event=once.event,
             explained=explained,
         )
 
@@ -467,9 +536,9 @@ def _places(question: Question) -> Callable[[Place], bool]:
     return within
 
 
-def _source_of(one: Scored) -> object | None:
+def _source_of(row: Row) -> object | None:
     """Return what a row was taken from: a source, or the conversation it is a turn of."""
-    memory = one.row.memory
+    memory = row.memory
     if memory.knowledge is not None and memory.knowledge.source_id is not None:
         return memory.knowledge.source_id
     conversation = (memory.metadata or {}).get("conversation")

@@ -72,17 +72,25 @@ class Asked:
                 await free.acquire()
                 group.create_task(one(session, turn))
 
-    async def store_facts(self, facts: Sequence[tuple[str, str]]) -> None:
-        """Store facts, each with the turn that it was read in, several at a time. Raises: RuntimeError when one is refused."""
-        free = asyncio.Semaphore(WRITERS)
+    async def ingest(self, text: str, day: str | None, *, facts: int) -> str:
+        """Take a conversation in, of which so many facts are to be read, and return its source.
 
-        async def one(content: str, turn: str) -> None:
-            async with free:
-                await self._keep(turn, {"content": content})
+        Raises: RuntimeError, when it is refused, or another number of facts or no fragments come of it.
+        """
+        given = {"content": text} if day is None else {"content": text, "conversation_date": day}
+        taken = await self._call("memory_ingest", given)
+        stored = len(taken.get("facts") or ())
+        said: dict[str, Any] = taken.get("fragments") or {}
+        if stored != facts or not said.get("stored") or said.get("skipped") or said.get("failed"):
+            raise RuntimeError(f"memory_ingest: {stored} of {facts} facts, {said}, {taken['extraction']}")
+        return taken["sourceId"]
 
-        async with asyncio.TaskGroup() as group:
-            for content, turn in facts:
-                group.create_task(one(content, turn))
+    async def rows(self, question: str, limit: int) -> list[str]:
+        """Return the ids of the rows of an answer, in order."""
+        found = await self._call("memory_search", {"query": question, "top_k": limit})
+        for reason in found.get("degraded") or ():
+            self.degraded[reason] = self.degraded.get(reason, 0) + 1
+        return [row["id"] for row in found["rows"]]
 
     async def embedded(self) -> None:
         """Return when every memory has its vector, or when there is no model to wait for. Raises: TimeoutError."""

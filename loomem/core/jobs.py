@@ -17,7 +17,7 @@ from enum import StrEnum
 import msgspec
 
 from identity.errors import Corrupt
-from loomem.core.extract import Extracted
+from loomem.core.extract import Extracted, SoFar
 
 SCHEMA_VERSION = 1
 EXTRACTOR = "extract"
@@ -60,6 +60,8 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     """What read it: `offline`, or the name of a model."""
     facts: tuple[Extracted, ...] = ()
     """What was read, until it is stored."""
+    so_far: SoFar | None = None
+    """While it is read: what whoever goes on need not ask a model again."""
     count: int = 0
     """Facts that were read."""
     dropped: int = 0

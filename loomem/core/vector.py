@@ -12,6 +12,7 @@ Deliberately absent: keys (`identity.keys`), models, arithmetic.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from math import hypot
 
 import msgspec
@@ -83,11 +84,17 @@ _decoder = msgspec.msgpack.Decoder(Stored)
 
 def text_of(memory: Memory) -> str:
     """Return the text a memory is found by: its content, with who said it where the metadata tells and the content does not."""
-    speaker = (memory.metadata or {}).get("speaker")
-    if not isinstance(speaker, str) or not speaker.strip():
+    speaker = speaker_of(memory.metadata)
+    if speaker is None:
         return memory.content
-    named = f"{speaker.strip()}: "
+    named = f"{speaker}: "
     return memory.content if memory.content.startswith(named.rstrip()) else named + memory.content
+
+
+def speaker_of(metadata: Mapping[str, object] | None) -> str | None:
+    """Return who said it, where the metadata of a memory tells: then it is an utterance, which stays true whatever is said later."""
+    speaker = (metadata or {}).get("speaker")
+    return (speaker.strip() or None) if isinstance(speaker, str) else None
 
 
 def content_hash(text: str) -> bytes:

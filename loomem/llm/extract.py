@@ -1,6 +1,7 @@
 """Facts of a conversation, as the model reads it: in overlapping pieces, each a question of its own.
 
-A piece that fails is told and takes nothing from the others; only when all fail, there is no answer. What the model proposes
+A piece that fails is told and takes nothing from the others; only when all fail, there is no answer. A piece that was answered
+is not asked again by whoever goes on with the same conversation. What the model proposes
 goes through the same rules as what our own do (`loomem.core.extract.accept`), after one more: a fact must have its words
 from the conversation, or it was made up.
 """
@@ -10,16 +11,20 @@ from __future__ import annotations
 import logging
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import date
+from hashlib import sha256
 from typing import Any
 
 import msgspec
 
-from loomem.core.extract import Candidate, Extracted, ExtractSettings, accept
+from loomem.core.extract import Candidate, Extracted, ExtractSettings, SoFar, accept
+from loomem.core.extract.values import UNREAD
 from loomem.core.knowledge import FactType
 from loomem.core.llm import Fault, LlmSettings, ModelFailed, Models, Question, Use
 from loomem.core.transcript import Transcript, Utterance
+from loomem.core.transcript.recalled import without_recalled
 from loomem.llm.prompts import Piece, framed, rules
 
 log = logging.getLogger(__name__)
@@ -28,6 +33,7 @@ CHARS_PER_TOKEN = 4
 OVERLAP = 10
 """A tenth of a piece is in the one before too."""
 PIECES_LIMIT = 200
+NAME_CHARS = 24
 MADE_UP = "made up"
 SUPPORT = 0.3
 """Of the words of a fact, those that must stand in the conversation."""
@@ -83,6 +89,10 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True):
     model: str
 
 
+Keep = Callable[[SoFar], Awaitable[None]]
+"""Is told after each piece, answered or not, what there is so far."""
+
+
 class _Said(msgspec.Struct, kw_only=True):
     """A fact as the model writes it."""
 
@@ -107,40 +117,110 @@ async def extract(
     conversation_date: date | None,
     settings: ExtractSettings,
     llm: LlmSettings,
+    so_far: SoFar = UNREAD,
+    keep: Keep | None = None,
 ) -> Extraction:
     """Return the facts of a conversation; `text` is the source, `transcript` the same taken apart.
 
-    Raises: ModelFailed, when no piece of it was answered.
+    `so_far`: what was kept of an earlier reading, whose pieces are not asked again if nothing changed since. `keep` is told
+    after each piece.
+
+    Raises: ModelFailed, when no piece of it was answered; what `keep` raises.
     """
-    question = rules(_rules(settings, conversation_date))
-    pieces = list(cut(text, llm.transcript_tokens * CHARS_PER_TOKEN))
-    said: list[_Said] = []
+    asking = _Asking(models, text, transcript, conversation_date, settings, llm)
+    pieces = asking.pieces
+    if not {piece.name for piece in pieces}.issuperset(so_far.answered):
+        so_far = UNREAD  # of other pieces, or by another model
     failures: list[ModelFailed] = []
-    for number, piece in enumerate(pieces):
+    for at, piece in enumerate(pieces):
+        if piece.name in so_far.answered:
+            continue
         try:
-            said += await _piece(models, question, piece, number, llm, schema(settings))
+            so_far = await asking.ask(piece, so_far)
         except ModelFailed as failed:
-            log.warning("event=extraction_piece_failed piece=%d of=%d kind=%s", number + 1, len(pieces), failed.kind)
+            log.warning("event=extraction_piece_failed piece=%d of=%d kind=%s", at + 1, len(pieces), failed.kind)
             failures.append(failed)
             if failed.fault in (Fault.OFF, Fault.BUDGET):  # the others would hear the same
-                failures += [failed] * (len(pieces) - number - 1)
+                failures += [failed for other in pieces[at + 1 :] if other.name not in so_far.answered]
                 break
-    if failures and len(failures) == len(pieces):
+        if keep is not None:
+            await keep(so_far)
+    if failures and not so_far.answered:
         raise failures[0]
-    sources = Sources(text, transcript.utterances)
-    found = [(one, sources.of(one.content)) for one in said]
-    candidates = [_candidate(one, place) for one, place in found if place is not None]
-    accepted = accept(candidates, settings, attributable=transcript.has_roles)
-    dropped = dict(accepted.dropped)
-    if len(candidates) < len(said):
-        dropped[MADE_UP] = len(said) - len(candidates)
     return Extraction(
-        facts=accepted.facts,
-        dropped=dropped,
+        facts=so_far.facts,
+        dropped=dict(so_far.dropped),
         pieces=len(pieces),
         failures=tuple(failures),
         model=models.name(Use.EXTRACT),
     )
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """A piece of a conversation."""
+
+    number: int
+    text: str
+    name: str
+    """Of the whole question about it: the same name, the same question to the same model."""
+
+
+class _Asking:
+    """Asks about the pieces of one conversation."""
+
+    def __init__(
+        self,
+        models: Models,
+        text: str,
+        transcript: Transcript,
+        conversation_date: date | None,
+        settings: ExtractSettings,
+        llm: LlmSettings,
+    ) -> None:
+        self._models = models
+        self._settings = settings
+        self._llm = llm
+        self._attributable = transcript.has_roles
+        self._sources = Sources(text, transcript.utterances)
+        self._rules = rules(_rules(settings, conversation_date))
+        texts = cut(heard(text, transcript), llm.transcript_tokens * CHARS_PER_TOKEN)
+        self.pieces = [_Part(number, piece, self._named(piece)) for number, piece in enumerate(texts, 1)]
+
+    def _named(self, piece: str) -> str:
+        asked = "\0".join((self._models.name(Use.EXTRACT), self._rules, piece))
+        return sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:NAME_CHARS]
+
+    async def ask(self, piece: _Part, so_far: SoFar) -> SoFar:
+        """Return what there is with what the model finds in one piece. Raises: ModelFailed."""
+        answer = await self._models.ask(
+            Question(
+                use=Use.EXTRACT,
+                rules=self._rules,
+                given=framed([Piece(f"conversation-{piece.number}", piece.text)]),
+                schema=schema(self._settings),
+                answer_tokens=self._llm.answer_tokens,
+            )
+        )
+        try:
+            said = msgspec.convert(answer.value, _Facts).facts
+        except msgspec.ValidationError as error:
+            raise ModelFailed(Fault.MALFORMED, "the answer is no list of facts") from error
+        found = [(one, self._sources.of(one.content)) for one in said]
+        candidates = [_candidate(one, place) for one, place in found if place is not None]
+        accepted = accept(candidates, self._settings, attributable=self._attributable, before=so_far.facts)
+        dropped = Counter(so_far.dropped) + Counter(accepted.dropped) + Counter({MADE_UP: len(said) - len(candidates)})
+        return SoFar(answered=(*so_far.answered, piece.name), facts=accepted.facts, dropped=dict(dropped))
+
+
+def heard(text: str, transcript: Transcript) -> str:
+    """Return a conversation without what was recalled in it."""
+    data = text.encode("utf-8", "surrogatepass")
+    parts: list[str] = []
+    at = 0
+    for said in transcript.utterances or transcript.whole:
+        parts += [data[at : said.byte_start].decode("utf-8", "surrogatepass"), without_recalled(said.text)]
+        at = said.byte_end
+    return "".join([*parts, data[at:].decode("utf-8", "surrogatepass")])
 
 
 def cut(text: str, size: int) -> Iterator[str]:
@@ -192,25 +272,6 @@ def _rules(settings: ExtractSettings, conversation_date: date | None) -> str:
     kinds = "\n".join(f"- {key}: {about}" for key, about in _kinds(settings).items())
     when = "on a day that nobody knows" if conversation_date is None else f"on {conversation_date.isoformat()}"
     return _RULES.format(most=settings.facts_limit, types=kinds, when=when)
-
-
-async def _piece(
-    models: Models, question: str, piece: str, number: int, llm: LlmSettings, schema: dict[str, Any]
-) -> list[_Said]:
-    """Return what the model finds in one piece. Raises: ModelFailed."""
-    answer = await models.ask(
-        Question(
-            use=Use.EXTRACT,
-            rules=question,
-            given=framed([Piece(f"conversation-{number + 1}", piece)]),
-            schema=schema,
-            answer_tokens=llm.answer_tokens,
-        )
-    )
-    try:
-        return msgspec.convert(answer.value, _Facts).facts
-    except msgspec.ValidationError as error:
-        raise ModelFailed(Fault.MALFORMED, "the answer is no list of facts") from error
 
 
 def _candidate(one: _Said, place: tuple[int, int] | None) -> Candidate:

@@ -69,6 +69,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     change: Entry | Marker
     deliveries: int
     """How many times the server has given out this job; 1 = the first time."""
+    goes_on: Callable[[], None] = lambda: None
+    """Says that a part of a long job is done and kept, so that the time for it begins anew."""
 
 
 class Done(msgspec.Struct, frozen=True):

@@ -28,6 +28,7 @@ from loomem.core.knowledge import Knowledge
 from loomem.core.record import Category
 from loomem.core.row import Row
 from loomem.core.streams import USER_DEFAULT, Stream, built_in, word_of
+from loomem.core.vector import speaker_of
 from loomem.fact_results import Judged, Stored
 from loomem.judging import Found, Judging
 from loomem.results import Notice
@@ -75,7 +76,7 @@ async def store(door: Door, raw: RawFact, settings: FactSettings, judging: Judgi
     named = await replaceable(door, raw.supersedes, stream)
     replaced, blocked = _guarded(named, known)
     found = Found()
-    if judging is not None:
+    if judging is not None and speaker_of(metadata) is None:
         found = await judging.judged(text, known, stream.holds, besides={row.id for row in named})
     replaced, blocked = [*replaced, *found.superseded][:SUPERSEDED_LIMIT], [*blocked, *found.blocked][:SUPERSEDED_LIMIT]
     notices += [_blocked(old, ident, known) for old in blocked]

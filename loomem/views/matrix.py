@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EXACT_LIMIT = 20_000
 """Counted vectors up to which each is compared: 4 ms of them. At half of it the scan of signs saves a fifth of the time, and misses a
-tenth of the best 500 (`python -m bench vectors`)."""
+seventh of the best 500 (`python -m bench vectors`)."""
 CHOSEN = 4_000
 """Vectors that the bits choose; at least eight times what is asked for."""
 SLICE = 512
@@ -58,8 +58,9 @@ class _Signs:
 class Matrix:
     """The vectors of one model."""
 
-    def __init__(self, dimensions: int) -> None:
+    def __init__(self, dimensions: int, *, exact_limit: int | None = None) -> None:
         self.dimensions = dimensions
+        self.exact_limit = EXACT_LIMIT if exact_limit is None else exact_limit
         self.counted = 0
         """Slots that have the number of a row."""
         self._values = bytearray()
@@ -122,7 +123,7 @@ class Matrix:
 
         slots = self._counted(spaces)
         chosen = max(CHOSEN, 8 * limit)
-        if not exact and len(slots) > max(EXACT_LIMIT, chosen):
+        if not exact and len(slots) > max(self.exact_limit, chosen):
             slots = self._nearby(vector, slots, chosen)
         scores = self._scores(vector, slots)
         if len(slots) > limit:
@@ -160,7 +161,7 @@ class Matrix:
 
     def wants_preparing(self) -> bool:
         """Say whether there are so many vectors that their signs are of use, and are not all there."""
-        return self.counted > EXACT_LIMIT and (self._signs is None or bool(self._signs.dirty))
+        return self.counted > self.exact_limit and (self._signs is None or bool(self._signs.dirty))
 
     def prepare(self) -> bool:
         """Note the signs of some more vectors; say whether there is more to do. A few milliseconds."""

@@ -35,4 +35,8 @@ class Taken:
 
     def of(self, source: Row) -> list[Row]:
         """Return what was taken from a source and lies in the same place, deleted ones too."""
-        return list(self._rows.get((source.place, source.id), {}).values())
+        return self.named(source.place, source.id)
+
+    def named(self, place: Place, source: str) -> list[Row]:
+        """Return the same by the id of the source."""
+        return list(self._rows.get((place, source), {}).values())

@@ -52,7 +52,7 @@ class CrewLimits(msgspec.Struct, frozen=True, kw_only=True):
     jobs_per_worker: int = 16
     """Over all buckets."""
     job_s: float = 300.0
-    """Time for one job."""
+    """Time for one job, from its begin or from when it last said that it goes on."""
     drain_s: float = 5.0
     """Time for jobs under way when the crew is asked to leave."""
     relist_s: float = 60.0

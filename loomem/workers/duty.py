@@ -92,6 +92,7 @@ class Terms(msgspec.Struct, frozen=True):
     gate: asyncio.Semaphore
     """Jobs at once, over all buckets of the crew."""
     job_s: float
+    """For one job, from its begin or from when it last said that it goes on."""
     drain_s: float
 
 
@@ -174,8 +175,8 @@ class Duty:
             try:
                 if self._seems_deadly(job):
                     return await self._note(job, "the process died of it, or so it seems", attempts=0)
-                async with asyncio.timeout(self._terms.job_s):
-                    await self._worker.handle(self._bucket, job)
+                async with asyncio.timeout(self._terms.job_s) as limit:
+                    await self._worker.handle(self._bucket, self._extended(job, limit))
                     await self._clear(job)
             except Unavailable as error:
                 return await self._note(job, told(error))
@@ -188,6 +189,11 @@ class Duty:
                 return Done()
             finally:
                 self._tally.busy -= 1
+
+    def _extended(self, job: Job, limit: asyncio.Timeout) -> Job:
+        """Return the job with its time beginning anew whenever it says that it goes on."""
+        clock = asyncio.get_running_loop().time
+        return msgspec.structs.replace(job, goes_on=lambda: limit.reschedule(clock() + self._terms.job_s))
 
     def _seems_deadly(self, job: Job) -> bool:
         key = parse_key(job.change.key)

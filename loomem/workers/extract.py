@@ -3,7 +3,7 @@
 A source is a job as long as its record wants facts (`knowledge.extract`) and what stands beside it (`core.jobs`) does not say
 `done`. Each job is given out at least once, to whichever crew; each fact is written once all the same:
 
-1. What was read is kept beside the source first, whole. Whoever goes on after a crash stores that and reads nothing again,
+1. What a model says of each piece of a long one is kept beside the source, so that nobody asks that again. What was read is kept beside the source first, whole. Whoever goes on after a crash stores that and reads nothing again,
    so a model that says something else the second time changes nothing.
 2. Facts have ids that follow from the source's and their number, and are created only: one that is there stays, and one that
    somebody erased meanwhile does not come back.
@@ -18,8 +18,9 @@ Deliberately absent: how a text is read (`reading`), whose place a fact takes (`
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import date
+from functools import partial
 from uuid import uuid4
 
 import msgspec
@@ -29,7 +30,8 @@ from identity.keys import SYSTEM_BUCKET, Key, Kind, escape_token, parse_key
 from identity.ports import Bucket, Clock, Entry, Marker, Put
 from loomem.core import jobs, plan
 from loomem.core.audit.notes import Action, noted
-from loomem.core.extract import Extracted
+from loomem.core.extract import Extracted, SoFar
+from loomem.core.extract.values import UNREAD
 from loomem.core.facts import clean_fact_content
 from loomem.core.hygiene import clean
 from loomem.core.jobs import EXTRACTOR, Extraction, JobRecord, Step
@@ -114,22 +116,25 @@ class ExtractWorker:
         if source is None:
             return
         if source.deleted_at is None and source.knowledge is not None and source.knowledge.extract:
-            await self._extract(bucket, key, source)
+            await self._extract(bucket, key, source, job.goes_on)
             source = await self._source(bucket, key, at_least=change.revision)  # it may have been deleted meanwhile
         if source is not None and source.deleted_at is not None:
             await self._hide_taken(bucket, key, source)
 
     # --- extracting ---
 
-    async def _extract(self, bucket: Bucket, key: Key, source: Memory) -> None:
+    async def _extract(self, bucket: Bucket, key: Key, source: Memory, goes_on: Callable[[], None]) -> None:
         path = key.beside(Kind.JOB)
         record, _ = await _look(bucket, path)
         known = record.extraction
         if known is None or known.step is Step.READING:
-            began = Extraction(step=Step.READING, since=self._now)
-            known = await self._change(bucket, path, lambda held: began if _is_open(held) else held)
+            began, so_far = self._now, None if known is None else known.so_far
+            reads = Extraction(step=Step.READING, since=began, so_far=so_far)
+            known = await self._change(bucket, path, lambda held: reads if _is_open(held) else held)
             if known.step is Step.READING:
-                reading = await self._reader.read(await self._text(bucket, key, source), day=_day_of(source))
+                notes = _Notes(partial(self._note, bucket, path), known.so_far or UNREAD, goes_on)
+                text = await self._text(bucket, key, source)
+                reading = await self._reader.read(text, day=_day_of(source), notes=notes)
                 read = self._extraction(reading)
                 known = await self._change(bucket, path, lambda held: read if _is_open(held) else held)
         if known.step is Step.DONE:
@@ -141,6 +146,18 @@ class ExtractWorker:
             "event=extracted bucket=%s source=%s by=%s facts=%d dropped=%d pieces=%d failed_pieces=%d",
             bucket.name, source.id, known.by, known.count, known.dropped, known.pieces, known.failed_pieces,
         )  # fmt: skip
+
+    async def _note(self, bucket: Bucket, path: str, so_far: SoFar) -> None:
+        """Keep what was read so far, unless somebody else has read all."""
+        facts = tuple(fact for each in so_far.facts if (fact := self._cleaned(each)) is not None)
+        clean = msgspec.structs.replace(so_far, facts=facts)
+
+        def change(held: Extraction | None) -> Extraction:
+            if held is None:
+                return Extraction(step=Step.READING, since=self._now, so_far=clean)
+            return msgspec.structs.replace(held, so_far=clean) if held.step is Step.READING else held
+
+        await self._change(bucket, path, change)
 
     async def _store(self, bucket: Bucket, key: Key, source: Memory, known: Extraction) -> None:
         """Create the facts that are not there yet, and never were."""
@@ -265,6 +282,22 @@ class ExtractWorker:
                 continue
             return after
         raise Unavailable("the state of the extraction changes faster than it can be written")
+
+
+class _Notes:
+    """Keeps what is read of one source."""
+
+    def __init__(self, keep: Callable[[SoFar], Awaitable[None]], so_far: SoFar, goes_on: Callable[[], None]) -> None:
+        self.so_far = so_far
+        self._keep = keep
+        self._goes_on = goes_on
+
+    async def keep(self, so_far: SoFar) -> None:
+        """Keep what there is, where it is more. Raises: Unavailable."""
+        self._goes_on()
+        if so_far != self.so_far:
+            await self._keep(so_far)
+            self.so_far = so_far
 
 
 def _is_open(held: Extraction | None) -> bool:

@@ -12,7 +12,7 @@ from typing import Protocol
 import msgspec
 
 from identity.errors import LoomError
-from loomem.core.extract import Extracted, ExtractSettings, offline
+from loomem.core.extract import Extracted, ExtractSettings, SoFar, offline
 from loomem.core.llm import Fault, LlmSettings, ModelFailed, Models, Use
 from loomem.core.transcript import segment
 from loomem.llm.extract import extract
@@ -32,10 +32,23 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class Notes(Protocol):
+    """What is kept while a source is read, for whoever has to go on with it."""
+
+    @property
+    def so_far(self) -> SoFar:
+        """What an earlier try kept."""
+        ...
+
+    async def keep(self, so_far: SoFar) -> None:
+        """Keep what there is, and note that it goes on. Raises: Unavailable."""
+        ...
+
+
 class Reader(Protocol):
     """Reads facts in a text."""
 
-    async def read(self, text: str, *, day: date | None) -> Reading:
+    async def read(self, text: str, *, day: date | None, notes: Notes) -> Reading:
         """Return the facts in the whole text of a source; `day` is the one it was said on.
 
         Raises: Unavailable (later), Hopeless (never), any other LoomError (counts against the job).
@@ -58,19 +71,26 @@ class ModelReader:
         self._settings = settings
         self._rules = OfflineReader(settings)
 
-    async def read(self, text: str, *, day: date | None) -> Reading:
+    async def read(self, text: str, *, day: date | None, notes: Notes) -> Reading:
         """Return the facts in a text. Raises: ReadingFailed, when a model was asked and gave no answer."""
         if self._models.off(Use.EXTRACT) is not None:
-            return await self._rules.read(text, day=day)
+            return await self._rules.read(text, day=day, notes=notes)
         transcript = await asyncio.to_thread(segment, text)
         try:
             found = await extract(
-                self._models, text, transcript, conversation_date=day, settings=self._settings, llm=self._llm
+                self._models,
+                text,
+                transcript,
+                conversation_date=day,
+                settings=self._settings,
+                llm=self._llm,
+                so_far=notes.so_far,
+                keep=notes.keep,
             )
         except ModelFailed as failed:
             if failed.fault not in (Fault.OFF, Fault.BUDGET):
                 raise ReadingFailed(f"{failed.kind}: {failed.message}") from failed
-            read = await self._rules.read(text, day=day)
+            read = await self._rules.read(text, day=day, notes=notes)
             return msgspec.structs.replace(read, reason=f"the model was not asked: {failed.message}")
         return Reading(
             by=found.model,
@@ -88,7 +108,7 @@ class OfflineReader:
     def __init__(self, settings: ExtractSettings) -> None:
         self._settings = settings
 
-    async def read(self, text: str, *, day: date | None) -> Reading:
+    async def read(self, text: str, *, day: date | None, notes: Notes) -> Reading:  # noqa: ARG002 - it is quick
         """Return the facts in a text."""
         return await asyncio.to_thread(self._read, text, day)
 

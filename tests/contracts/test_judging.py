@@ -203,6 +203,17 @@ async def test_what_is_gone_or_no_statement_is_never_compared() -> None:
 
 
 @pytest.mark.requirement("know-10.candidates")
+async def test_what_somebody_said_stays_said_whatever_others_say() -> None:
+    async with here() as it:
+        jon, gina = ({"speaker": name} for name in ("Jon", "Gina"))
+        said = await it.store("I use VSCode", metadata=jon)
+        other = await it.store("I do not use VSCode", metadata=gina)
+        fact = await it.store("User uses Cursor")
+        assert (other.supersedes, fact.supersedes) == (None, None)
+        assert await it.versions(said.memory_id) == [(1, True)]
+
+
+@pytest.mark.requirement("know-10.candidates")
 async def test_the_model_is_asked_about_a_few_and_in_a_few_words() -> None:
     async with here(model=True, candidates=3) as it:
         it.llm.rule = lambda _: says_it("none")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import Counter
 from datetime import date
 
 import msgspec
@@ -11,20 +13,24 @@ import pytest
 from identity.keys import parse_key
 from identity.ports import Bucket, Put, Reason, Remove
 from loomem.core import jobs
-from loomem.core.extract import Extracted
+from loomem.core.extract import Extracted, SoFar
 from loomem.core.jobs import Extraction, Step
 from loomem.core.knowledge import FactType
 from loomem.core.plan import deleted
 from loomem.core.record import Memory, encode
 from loomem.core.sources import CONTRACT, fact_id, fact_record, fragment_id, is_source_op
+from loomem.llm.extract import cut
+from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets, call
 from loomem.node.supervise import cause_of
-from loomem.workers.reading import OfflineReader, Reading
+from loomem.workers.crew import CrewLimits
+from loomem.workers.reading import Notes, OfflineReader, Reading
 from loomem.workers.repair import RepairFailed
 from pattern.testing.accounts import NatsAccount
 from tests.contracts.embed_kit import memory
 from tests.contracts.extract_kit import BUCKET, TALK, extracting, keep, key_of, look, now_ms, records
 from tests.contracts.workers_kit import held, linked, writes
+from tests.llm_server import Asked, Reply, fails, llm_server, says
 from tests.waiting import eventually
 
 
@@ -47,8 +53,8 @@ async def beside(bucket: Bucket, ident: str, state: Extraction) -> None:
 async def test_what_was_read_before_a_crash_is_stored_and_not_read_again(
     nats_account: NatsAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def never(_self: OfflineReader, _text: str, *, day: date | None) -> Reading:
-        raise AssertionError(day)
+    async def never(_self: OfflineReader, _text: str, *, day: date | None, notes: Notes) -> Reading:
+        raise AssertionError(day, notes)
 
     monkeypatch.setattr(OfflineReader, "read", never)
     async with linked(nats_account.url) as link:
@@ -156,6 +162,115 @@ async def test_a_source_that_is_split_is_read_whole(nats_account: NatsAccount) -
                 return len([each for each in (await look(link)).taken(head.id) if "9" in each.content]) > 1
 
             await eventually(read_all)
+
+
+# --- long ones, with a model ---
+
+
+def long_talk(lines: int = 160) -> str:
+    return "".join(f"User: line {number} says that I prefer word{number}.\n" for number in range(lines))
+
+
+def answers(asked: Asked) -> Reply:
+    """Say one fact of a piece, about the first word in it."""
+    word = re.findall(r"word(\d+)\.", asked.user)[0]
+    fact = {"content": f"User prefers word{word}", "fact_type": "preference", "confidence": 0.9}
+    return says({"facts": [fact]})
+
+
+async def extraction_of(link: Link, ident: str) -> Extraction | None:
+    record = (await look(link)).jobs.get(ident)
+    return None if record is None else record.extraction
+
+
+@pytest.mark.requirement("know-43.pieces")
+@pytest.mark.parametrize("fails_at", [2, None])
+async def test_a_long_source_is_read_on_where_a_crew_was_cut_off(
+    nats_account: NatsAccount, fails_at: int | None
+) -> None:
+    """The first crew is cancelled while the model keeps it waiting for the fourth piece; the second one asks the rest."""
+    text = long_talk()
+    size = len(list(cut(text, 1_200)))
+    assert size > 4
+    async with llm_server() as llm, linked(nats_account.url) as link:
+        settings = llm.settings(transcript_tokens=300, judge=False, entities=False)
+        bucket = await KvBuckets(link).open(BUCKET)
+        [source] = records(text)
+        await keep(bucket, source)
+
+        def slow(asked: Asked) -> Reply:
+            if llm.calls == fails_at:
+                return fails(500)
+            return msgspec.structs.replace(answers(asked), waits_s=60.0 if llm.calls == 4 else 0.0)
+
+        llm.rule = slow
+        async with extracting(link, llm=settings, crew_limits=CrewLimits(drain_s=0.1)):
+            await eventually(lambda: llm.calls == 4, within_s=20)
+            held = await extraction_of(link, source.id)
+            assert held is not None
+            assert held.so_far is not None
+            answered = 3 - (fails_at is not None)
+            assert (held.step, len(held.so_far.answered), len(held.so_far.facts)) == (Step.READING, answered, answered)
+        llm.rule = answers
+        async with extracting(link, llm=settings):
+
+            async def done() -> bool:
+                held = await extraction_of(link, source.id)
+                return held is not None and held.step is Step.DONE
+
+            await eventually(done, within_s=20)
+        held = await extraction_of(link, source.id)
+        assert held is not None
+        assert (held.so_far, held.pieces, held.failed_pieces, held.count) == (None, size, 0, size)
+        unanswered = {4} if fails_at is None else {4, fails_at}
+        asked = Counter(one.user.partition("\n")[2] for at, one in enumerate(llm.asked, 1) if at not in unanswered)
+        pieces = Counter(re.findall(r"word(\d+)\.", one)[0] for one in asked.elements())
+        assert set(pieces.values()) == {1}  # none that was answered is asked again
+        assert llm.calls == size + len(unanswered)
+
+
+@pytest.mark.requirement("know-43.pieces")
+async def test_the_time_of_a_job_is_that_of_a_piece(nats_account: NatsAccount) -> None:
+    """All pieces together take longer than a job may; each alone does not."""
+    text = long_talk()
+    async with llm_server() as llm, linked(nats_account.url) as link:
+        bucket = await KvBuckets(link).open(BUCKET)
+        [source] = records(text)
+        await keep(bucket, source)
+        llm.rule = lambda asked: msgspec.structs.replace(answers(asked), waits_s=0.4)
+        settings = llm.settings(transcript_tokens=300, judge=False, entities=False)
+        size = len(list(cut(text, 1_200)))
+        job_s = 1.5
+        assert size * 0.4 > job_s
+        async with extracting(link, llm=settings, crew_limits=CrewLimits(job_s=job_s)):
+
+            async def done() -> bool:
+                held = await extraction_of(link, source.id)
+                return held is not None and held.step is Step.DONE
+
+            await eventually(done, within_s=30)
+        found = (await look(link)).jobs[source.id]
+        assert found.failures == ()
+        assert llm.calls == size
+
+
+@pytest.mark.requirement("know-43.pieces")
+async def test_what_another_model_said_is_not_gone_on_with(nats_account: NatsAccount) -> None:
+    async with llm_server() as llm, linked(nats_account.url) as link:
+        bucket = await KvBuckets(link).open(BUCKET)
+        [source] = records(long_talk(10))
+        old = SoFar(answered=("of another model",), facts=read("one").facts, dropped={"twice": 3})
+        await beside(bucket, source.id, Extraction(step=Step.READING, since="2026-05-01T00:00:00.000Z", so_far=old))
+        await keep(bucket, source)
+        llm.rule = answers
+        async with extracting(link, llm=llm.settings(judge=False, entities=False)):
+
+            async def done() -> bool:
+                held = await extraction_of(link, source.id)
+                return held is not None and held.step is Step.DONE
+
+            await eventually(done, within_s=20)
+        assert [each.content for each in (await look(link)).taken(source.id)] == ["User prefers word0"]
 
 
 # --- contracts --------------------------------------------------------------------------------------------------------

@@ -204,9 +204,8 @@ def clustered(count: int, dimensions: int, seed: int) -> list[Vector]:
 
 
 def test_a_scan_of_signs_finds_what_comparing_each_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rooms, "EXACT_LIMIT", 100)
     monkeypatch.setattr(rooms, "CHOSEN", 400)
-    held = Matrix(70)
+    held = Matrix(70, exact_limit=100)
     vectors = clustered(2_050, 70, 1)
     for number, values in enumerate(vectors[:2_000], 1):
         held.count(held.add(number % 3, bytes(16), values), number)

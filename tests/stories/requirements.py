@@ -63,6 +63,7 @@ extract-attribution: A fact is attributed to user or assistant only where the co
 extract-offline: On labelled utterances in English, Polish and German, half of them not used in making the rules, nine of ten facts found are right and six of ten are found, without a model.
 extract-language: Facts keep the language and spelling of the speaker: French, Chinese, Polish, German, mixed.
 extract-leaves: Greetings, small talk, questions, doubts, tasks, code, quotations, systems, tools and an assistant's options are no facts.
+extract-recalled: Nothing that a memory answered is taken from a conversation again, pasted, put in by a program or answered by our own tools, by rules or by a model.
 extract-self-contained: A fact is a sentence as it was said, after the speaker's name where there is one, with the sentence before when it leans on that.
 extract-dates: The day of an event is read from the day of the conversation or the time of the line; without either it stays unknown, and its words are kept.
 extract-topics: Without a model, a topic is found by its name.
@@ -737,6 +738,7 @@ know-40.restore: Restoring a source brings back what went with it, and nothing t
 know-40.forget: Forgetting a source erases what was taken from it.
 know-41: A delete that was cut short hides the source already, is completed by the same call, and by the worker when nobody calls.
 know-43.once: An extraction worker killed at any point leaves each fact of each source once, whatever the model says the second time.
+know-43.pieces: A long source is read piece by piece for as long as each piece takes its time alone, and no piece that was answered is asked again, whoever goes on with it.
 know-43.meanwhile: A source that is deleted while its facts are being written takes them with it, and a fact that was forgotten meanwhile does not come back.
 know-48: Records of an older contract are brought up to date in place when the workers start, and nothing else is changed.
 know-48.failed: When one cannot be, the workers stop with a message that names it, and reading goes on.
@@ -745,6 +747,7 @@ ingest-passage: Of a long source a search shows the lines that answer the questi
 ingest-contradicts: A fact that was read takes the place of what it contradicts in its space, save what is trusted further or was said later.
 ingest-cli: The command line takes a conversation in from a file or standard input.
 ingest-streams: A conversation goes to the stream that is named, and what is read in it stays there.
+search-held: A fact, or a conversation, that stands in an utterance that was found is one row with it, with all ids and the day; nothing is hidden that is not in what is shown.
 """,
 )
 

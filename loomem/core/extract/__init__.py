@@ -12,6 +12,6 @@ in the language and spelling of whoever said it.
 
 from loomem.core.extract.accept import accept, typed
 from loomem.core.extract.offline import offline
-from loomem.core.extract.values import Accepted, Candidate, Extracted, ExtractSettings, Topic
+from loomem.core.extract.values import Accepted, Candidate, Extracted, ExtractSettings, SoFar, Topic
 
-__all__ = ["Accepted", "Candidate", "ExtractSettings", "Extracted", "Topic", "accept", "offline", "typed"]
+__all__ = ["Accepted", "Candidate", "ExtractSettings", "Extracted", "SoFar", "Topic", "accept", "offline", "typed"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from heapq import nlargest
 
@@ -21,25 +21,28 @@ _KEY_CHARS = 60
 _YEARS = range(1900, 2101)
 
 
-def accept(candidates: Iterable[Candidate], settings: ExtractSettings, *, attributable: bool) -> Accepted:
+def accept(
+    candidates: Iterable[Candidate], settings: ExtractSettings, *, attributable: bool, before: Sequence[Extracted] = ()
+) -> Accepted:
     """Return the facts among some candidates, the most certain ones when there are too many, in the order they came.
 
-    `attributable` says whether the conversation tells whose words are whose; else nothing is attributed.
+    `attributable` says whether the conversation tells whose words are whose; else nothing is attributed. `before`: the facts
+    of the same conversation that were accepted already; the answer is with them, and some of them may have to go.
     """
     dropped: Counter[str] = Counter()
-    kept: list[Candidate] = []
-    seen: set[str] = set()
+    kept = list(before)
+    seen = {_folded(fact.content) for fact in before}
     for candidate in candidates:
-        folded = " ".join(candidate.content.split()).casefold()
+        folded = _folded(candidate.content)
         if why := _refused(candidate, folded, seen, settings):
             dropped[why] += 1
             continue
         seen.add(folded)
-        kept.append(candidate)
+        kept.append(_fact(candidate, settings, attributable=attributable))
     best = nlargest(settings.facts_limit, enumerate(kept), key=lambda one: (one[1].confidence, -one[0]))
     if len(kept) > len(best):
         dropped[TOO_MANY] = len(kept) - len(best)
-    facts = tuple(_fact(kept[at], settings, attributable=attributable) for at in sorted(at for at, _ in best))
+    facts = tuple(kept[at] for at in sorted(at for at, _ in best))
     return Accepted(facts=facts, dropped=dict(dropped))
 
 
@@ -51,6 +54,10 @@ def typed(key: str, settings: ExtractSettings) -> tuple[FactType, str | None]:
     except ValueError:
         known = {topic.key.casefold(): topic.key for topic in settings.topics}
         return FactType.FACT, known.get(name.casefold(), name[:_KEY_CHARS].strip() or None)
+
+
+def _folded(content: str) -> str:
+    return " ".join(content.split()).casefold()
 
 
 def _refused(candidate: Candidate, folded: str, seen: set[str], settings: ExtractSettings) -> str:

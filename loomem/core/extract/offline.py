@@ -24,6 +24,7 @@ from loomem.core.extract.values import Candidate, Extracted, ExtractSettings, To
 from loomem.core.knowledge import FactType
 from loomem.core.transcript import SpeakerRole, Transcript, Utterance
 from loomem.core.transcript.names import role_of
+from loomem.core.transcript.recalled import blanked, blanks
 from loomem.core.transcript.sentences import Sentence, sentences
 
 EXPLICIT, STATED, INFERRED = 0.9, 0.8, 0.65
@@ -34,11 +35,8 @@ SENTENCES_LIMIT = 20_000
 """Of a conversation; what is said after them is left to the source."""
 _WORDS = 3
 _WIDE_CHARS = 6
-_BLOCKS = re.compile(
-    r"(?:^|\n)[ \t]*(```|~~~).*?(?:\n[ \t]*\1|\Z)|<(system-reminder|recalled|memory|memories|context)\b[^>]*>.*?(?:</\2>|\Z)|(?:^|\n)[ \t]*>[^\n]*",
-    re.DOTALL,
-)
-"""Code, quotations, and what a program put in for the model: nobody said it here."""
+_BLOCKS = re.compile(r"(?:^|\n)[ \t]*(```|~~~).*?(?:\n[ \t]*\1|\Z)|(?:^|\n)[ \t]*>[^\n]*", re.DOTALL)
+"""Code and quotations: nobody said it here, no more than what was recalled."""
 _QUESTION = re.compile(r"[?？؟]\W*$")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _ASIDE = re.compile(r"^[\W_]*[\[<(‹][^\]>)]*[\]>)›]\W*$")
@@ -78,7 +76,7 @@ def _heard(said: Utterance) -> Iterator[_Heard]:
     """Tell the sentences of an utterance; none of a system or a tool."""
     if said.role is SpeakerRole.OTHER and role_of(said.speaker or "") is SpeakerRole.OTHER:
         return
-    text = _BLOCKS.sub(_blanks, said.text)
+    text = _BLOCKS.sub(lambda match: blanks(match[0]), blanked(said.text))
     tables = _tables(text)
     before: Sentence | None = None
     for sentence in sentences(text):
@@ -254,11 +252,6 @@ def _subject(said: Utterance) -> str | None:
 
 def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", text).lower().replace("’", "'")
-
-
-def _blanks(match: re.Match[str]) -> str:
-    """Return as many blanks, with the ends of lines where they were."""
-    return re.sub(r"[^\n]", " ", match[0])
 
 
 class _Place:

@@ -87,3 +87,15 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 
     facts: tuple[Extracted, ...]
     dropped: dict[str, int]
+
+
+class SoFar(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What a model has read of a conversation, while it is read piece by piece. As long as the facts are, however many pieces."""
+
+    answered: tuple[str, ...] = ()
+    """The questions that were answered, each by its digest."""
+    facts: tuple[Extracted, ...] = ()
+    dropped: dict[str, int] = {}
+
+
+UNREAD = SoFar()

@@ -7,6 +7,7 @@
     segment   which of them do
     fences    where code stands
     sentences where a sentence ends
+    recalled  what a memory answered, which nobody said
     chats     conversations in JSON, rendered as plain text with labels
 
 Deliberately absent: facts (`core.extract`), files.

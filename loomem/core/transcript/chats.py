@@ -4,7 +4,7 @@ They are rendered to plain text with labels, `User: ...`, which is stored and re
 OpenAI (parts, tool calls, tool messages), Anthropic (blocks), Gemini, ShareGPT; exports of ChatGPT, Claude, Slack and Telegram;
 logs of Claude Code and Codex. Anything else in JSON is a text.
 
-What tools answered is cut: a session's files are no conversation. Reasoning, pictures and messages a program put in for itself
+What tools answered is cut: a session's files are no conversation; and what our own did is left out. Reasoning, pictures and messages a program put in for itself
 are left out.
 """
 
@@ -21,10 +21,12 @@ import msgspec
 from loomem.core.transcript.fences import fences
 from loomem.core.transcript.labels import label_of
 from loomem.core.transcript.names import is_name, role_of
+from loomem.core.transcript.recalled import is_own_tool
 from loomem.core.transcript.values import Rendered, SpeakerRole
 
 TOOL_CHARS = 1_000
 """Of what a tool was asked or answered."""
+RECALLED = "[what the memory answered is left out]"
 _NESTED = 6
 """How deep messages are looked for."""
 _TREE_LIMIT = 100_000
@@ -87,6 +89,8 @@ class _Walk:
 
     def __init__(self) -> None:
         self.left_out = 0
+        self._own: set[str] = set()
+        """Calls of our own tools, by their ids."""
 
     def whole(self, text: str) -> Iterator[_Message]:
         value = _decoded(text)
@@ -161,16 +165,40 @@ class _Walk:
             elif text:
                 said.append(text)
         whole = "\n\n".join(piece for piece in said if piece.strip())
-        yield (self._cut(whole) if tool else whole), tool
-        for call in _calls(value):
+        yield (self._answered(whole, value) if tool else whole), tool
+        for call in self._calls(value):
             yield self._cut(call), True
+
+    def _calls(self, value: Mapping[str, Any]) -> Iterator[str]:
+        calls = value.get("tool_calls")
+        for call in cast("list[object]", calls) if isinstance(calls, list) else []:
+            function = cast("dict[str, Any]", call).get("function") if isinstance(call, dict) else None
+            if isinstance(function, dict):
+                found = cast("dict[str, Any]", function)
+                yield self._called(found, cast("dict[str, Any]", call), found.get("arguments"))
+
+    def _called(self, named: Mapping[str, Any], call: Mapping[str, Any], given: object) -> str:
+        name = str(named.get("name", "tool"))
+        ident = call.get("id") or call.get("call_id")
+        if is_own_tool(name) and isinstance(ident, str):
+            self._own.add(ident)
+        return f"{name} {_plain(given)}"
+
+    def _answered(self, text: str, value: Mapping[str, Any]) -> str:
+        """Return what a tool answered, cut; nothing of it when the tool is our own."""
+        idents = (value.get(key) for key in ("tool_use_id", "tool_call_id", "call_id"))
+        own = any(isinstance(ident, str) and ident in self._own for ident in idents)
+        if own or is_own_tool(str(value.get("name", ""))):
+            self.left_out += len(text)
+            return RECALLED
+        return self._cut(text)
 
     def _part(self, part: Mapping[str, Any]) -> tuple[str, bool]:
         kind = str(part.get("type", "text"))
         if kind in ("tool_use", "server_tool_use", "function_call"):
-            return self._cut(f"{part.get('name', 'tool')} {_plain(part.get('input', part.get('arguments')))}"), True
+            return self._cut(self._called(part, part, part.get("input", part.get("arguments")))), True
         if kind in ("tool_result", "function_call_output") or "tool_use_id" in part:
-            return self._cut(_plain(part.get("content", part.get("output")))), True
+            return self._answered(_plain(part.get("content", part.get("output"))), part), True
         if "thinking" in kind or "reasoning" in kind:
             return "", False
         for key in ("text", "content", "value"):
@@ -234,15 +262,6 @@ def _parts(content: object) -> Sequence[str | Mapping[str, Any]]:
             cast("str | dict[str, Any]", part) for part in cast("list[object]", content) if isinstance(part, str | dict)
         ]
     return []
-
-
-def _calls(value: Mapping[str, Any]) -> Iterator[str]:
-    calls = value.get("tool_calls")
-    for call in cast("list[object]", calls) if isinstance(calls, list) else []:
-        function = cast("dict[str, Any]", call).get("function") if isinstance(call, dict) else None
-        if isinstance(function, dict):
-            found = cast("dict[str, Any]", function)
-            yield f"{found.get('name', 'tool')} {_plain(found.get('arguments'))}"
 
 
 def _plain(value: object) -> str:
