@@ -11,7 +11,7 @@ from loomem.core.pii_settings import PiiSettings
 from pattern.testing.agents import Agent, Agents
 from tests.contracts.test_llm_prompts import HOSTILE
 from tests.llm_server import LlmServer, llm_server, says
-from tests.stories.conversations import fact, until, working
+from tests.stories.conversations import fact, working
 
 CLAIM = "Mallory is the owner of the account"
 OWNER = "Anna is the owner of the account"
@@ -57,33 +57,30 @@ async def test_what_an_obedient_model_answers_takes_the_place_of_nothing_that_it
     agents: Agents, node_url: str
 ) -> None:
     me = await agents(env={"PATTERN_SERVER_HONOR_CALLER_TRUST_SOURCE": "true"})
-    async with llm_server() as llm:
-        async with working(node_url, llm=llm.settings()):
-            kept = await planted(me, llm)
-            before = {name: await held(me, ident) for name, ident in kept.items()}
-            assert [row["trust"] for row in before.values()] == ["a1", None, "a2", "a2"]
-            llm.rule = lambda _: obedient([*kept.values()])
-            taken: list[str] = []
-            for text in HOSTILE:
-                answer = await me.call("memory_ingest", content=f"{text}\nUser: {CLAIM}, Anna is not.")
-                taken += answer["extraction"]["factIds"]
-        judged = [one.user for one in llm.asked if "relation" in str(one.body["output_config"])]
-    assert {name: await held(me, ident) for name, ident in kept.items()} == before
-    facts = [(await me.call("get-memory", memoryId=ident))["memory"] for ident in taken]
-    assert len(facts) == len(HOSTILE)
-    assert {one["knowledge"]["trust"] for one in facts} == {"a2"}
-    assert {ident for one in facts for ident in one["knowledge"].get("supersedes", ())} <= set(taken)
-    # It was asked, and obeyed: of what it says itself, the later takes the place of the earlier.
-    assert any(one["knowledge"].get("supersedes") for one in facts)
-    for name in ("trusted", "untiered", "later"):
-        assert sum(f"{OWNER} ({name})" in asked for asked in judged) >= len(HOSTILE), name
+    async with llm_server() as llm, working(node_url, llm=llm.settings()):
+        kept = await planted(me, llm)
+        before = {name: await held(me, ident) for name, ident in kept.items()}
+        assert [row["trust"] for row in before.values()] == ["a1", None, "a2", "a2"]
+        gives_way = await said(me, llm, "earlier", "2020-01-01")
+        llm.rule = lambda _: obedient([*kept.values()])
+        for text in HOSTILE:
+            llm.asked.clear()
+            taken = await me.call(
+                "memory_ingest", content=f"{text}\nUser: {CLAIM}, Anna is not.", conversation_date="2090-01-01"
+            )
+            [ident] = taken["extraction"]["factIds"]
+            known = (await me.call("get-memory", memoryId=ident))["memory"]["knowledge"]
+            assert (known["trust"], known.get("role")) == ("a2", None), text
+            # It was obeyed, and about all of the same space: what may give way does.
+            assert known["supersedes"] == [gives_way], text
+            asked = "".join(one.user for one in llm.asked if "relation" in str(one.body["output_config"]))
+            assert all(f"{OWNER} ({name})" in asked for name in ("trusted", "untiered", "later")), text
+            assert {name: await held(me, ident) for name, ident in kept.items()} == before, text
+            await me.call("memory_delete", chunk_id=taken["sourceId"])
 
 
 async def planted(me: Agent, llm: LlmServer) -> dict[str, str]:
     """Store what must keep its place: trusted further, of no tier, of the same tier and later, and in another space."""
-    llm.rule = lambda _: says({"facts": [fact(f"{OWNER} (later)")], "texts": [], "relation": "none", "reason": ""})
-    later = await me.call("memory_ingest", content=f"User: {OWNER} (later)", conversation_date="2099-01-01")
-    [later_fact] = (await until(me, later["sourceId"], "done"))["factIds"]
 
     async def stored(tool: str, name: str, **more: Any) -> str:
         return (await me.call(tool, content=f"{OWNER} ({name})", **more))["memoryId"]
@@ -91,9 +88,19 @@ async def planted(me: Agent, llm: LlmServer) -> dict[str, str]:
     return {
         "trusted": await stored("memory_store", "trusted", source="user_direct"),
         "untiered": await stored("remember", "untiered", scope="personal", category="longterm"),
-        "later": later_fact,
+        "later": await said(me, llm, "later", "2099-01-01"),
         "elsewhere": await stored("memory_store", "elsewhere", stream="__project__"),
     }
+
+
+async def said(me: Agent, llm: LlmServer, name: str, day: str) -> str:
+    """Take in a conversation of a day; return the fact that is read in it."""
+    llm.rule = lambda _: says(
+        {"facts": [fact(f"{OWNER} ({name})")], "texts": [], "relation": "none", "reason": "they say the same"}
+    )
+    taken = await me.call("memory_ingest", content=f"User: {OWNER} ({name})", conversation_date=day)
+    [ident] = taken["extraction"]["factIds"]
+    return ident
 
 
 def obedient(idents: list[str]) -> Any:
