@@ -16,6 +16,7 @@
     recall     which rows answer a call, in which order, and their summary
     position   how far the buckets were, as an opaque word
     scan       secrets: found, told, redacted, refused
+    frames     what in a text looks like the edge of a frame in which a model is shown text
     hygiene    text as the memory_* tools store it: no markup, no personal data
     pii        personal data: found by its form and what stands beside it (`pii_settings`: which kinds)
     envelope   the export file, format 1.0

@@ -22,6 +22,7 @@ from typing import Any, cast
 import msgspec
 
 from identity.errors import InvalidInput
+from loomem.core.frames import has_marker
 from loomem.core.pii import redact
 from loomem.core.pii_settings import PiiSettings
 
@@ -346,6 +347,8 @@ def _flags(raw: str, stripped: str) -> tuple[Flag, ...]:
 def _suspicions(text: str) -> list[str]:
     low = text.lower()
     found = [words for words in _INSTRUCTIONS if words in low]
+    if has_marker(text):
+        found.append("frame marker")
     if len(_UNSEEN.findall(text)) > _UNSEEN_FREE:
         found.append("unseen characters")
     return found

@@ -18,13 +18,19 @@ from loomem.core.facts import Fact, clean_fact_content
 from loomem.core.hygiene import PASSES, Flag, clean, clean_object
 from loomem.core.knowledge import Relation
 from loomem.core.pii_settings import PiiSettings
+from loomem.core.transcript import Transcript, segment
 from loomem.results import Notice
 from loomem.store.write import Door
 
 log = logging.getLogger(__name__)
 
 _SPEAKERS = frozenset({"human:", "assistant:"})
-"""What looks like an instruction anywhere but in a conversation."""
+"""What looks like an instruction anywhere but where it says who speaks in a conversation."""
+
+
+_MARKUP = Notice(
+    type="markup", description="markup was removed or decoded before it was stored; code in backticks is kept as it is"
+)
 
 
 class Cleaning:
@@ -50,6 +56,8 @@ class Cleaning:
         cleaned = clean(text, self._pii)
         self._found(cleaned.redacted, cleaned.flags)
         labels = None
+        if cleaned.stripped:
+            self._notices.append(_MARKUP)
         if metadata is not None:
             inside = clean_object(metadata, self._pii)
             self._found(inside.redacted, inside.flags)
@@ -58,24 +66,24 @@ class Cleaning:
         self._notices += notices
         return clean_fact_content(screened, self._door.limits), labels
 
-    def transcript(self, text: str) -> str:
-        """Return a whole conversation, that is, one that cleaning again would leave as it is.
+    def transcript(self, text: str) -> tuple[str, Transcript]:
+        """Return a whole conversation, that is, one that cleaning again would leave as it is, and who says what in it.
 
         So what is stored is what is read, and what any part of it is cut from.
         Raises: InvalidInput (also when nothing is left, or no end of cleaning it is in sight).
         """
-        most = self._door.limits.transcript_bytes
         cleaned = clean(text, self._pii)
-        flags = [flag for flag in cleaned.flags if flag.label not in _SPEAKERS]
-        self._found(cleaned.redacted, flags)
-        if flags:
-            labels = ", ".join(dict.fromkeys(repr(flag.label) for flag in flags))
-            self._notices.append(
-                Notice(
-                    type="instructions", description=f"it holds what looks like instructions to its reader: {labels}"
-                )
-            )
-        text = cleaned.text.strip()
+        if cleaned.stripped:
+            self._notices.append(_MARKUP)
+        self._found(cleaned.redacted, ())
+        settled = self._settled(cleaned.text.strip())
+        taken_apart = segment(settled)
+        self._instructions([flag for flag in cleaned.flags if not _only_says_who_speaks(flag, taken_apart)])
+        return settled, taken_apart
+
+    def _settled(self, text: str) -> str:
+        """Return a clean text without secrets that cleaning leaves as it is. Raises: InvalidInput."""
+        most = self._door.limits.transcript_bytes
         for _ in range(PASSES):
             screened, _, notices = self._door.screen(text, None, max_bytes=most)
             settled = (screened or text).strip()
@@ -88,6 +96,14 @@ class Cleaning:
             self._found(again.redacted, ())
             text = again.text.strip()
         raise InvalidInput("content does not settle when it is cleaned; nothing was stored", field="content")
+
+    def _instructions(self, flags: list[Flag]) -> None:
+        """Tell the writer of a conversation what in it looks like instructions."""
+        self._found({}, flags)
+        if flags:
+            labels = ", ".join(dict.fromkeys(repr(flag.label) for flag in flags))
+            said = f"it holds what looks like instructions to its reader: {labels}"
+            self._notices.append(Notice(type="instructions", description=said))
 
     def is_clean(self, text: str) -> bool:
         """Say whether a text may be stored as it is, as far as markup and personal data go."""
@@ -123,3 +139,10 @@ class Cleaning:
     def _found(self, redacted: Mapping[str, int], flags: Iterable[Flag]) -> None:
         self._redacted.update(redacted)
         self._flags += flags
+
+
+def _only_says_who_speaks(flag: Flag, transcript: Transcript) -> bool:
+    """Say whether a name of a speaker stands nowhere but before what that speaker says."""
+    if flag.label not in _SPEAKERS or transcript.unlabelled:
+        return False
+    return not any(flag.label in said.text.lower() for said in transcript.utterances)

@@ -34,7 +34,7 @@ from loomem.core.sources import (
 )
 from loomem.core.streams import USER_DEFAULT, Stream, built_in
 from loomem.core.times import date_argument, moment_of
-from loomem.core.transcript import Transcript, render, segment
+from loomem.core.transcript import Transcript, render
 from loomem.fact_results import Fact, FragmentCounts, Ingested
 from loomem.results import Job, Notice
 from loomem.store.bulk import CHUNK, position_of
@@ -147,8 +147,7 @@ class Intake:
         """Clean a conversation and plan its records. In a thread. Raises: InvalidInput."""
         cleaning = Cleaning(self._door, self._settings.pii)
         rendered = render(given)
-        text = cleaning.transcript(rendered.text)
-        transcript = segment(text)
+        text, transcript = cleaning.transcript(rendered.text)
         notices = cleaning.notices()
         if rendered.left_out:
             notices.append(

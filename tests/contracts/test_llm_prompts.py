@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from loomem.core.contradict import Kind
 from loomem.core.extract import ExtractSettings, Topic
+from loomem.core.frames import inert
 from loomem.core.hygiene import sanitise
 from loomem.core.knowledge import FactType
 from loomem.core.llm import Fault, LlmSettings, ModelFailed
@@ -24,7 +25,7 @@ from loomem.llm.client import Client, opened
 from loomem.llm.entities import EntityKind, Named, Recognised, Related, recognise
 from loomem.llm.extract import MADE_UP, Extraction, cut, extract
 from loomem.llm.judge import judge
-from loomem.llm.prompts import NOTICE, Piece, framed, inert
+from loomem.llm.prompts import NOTICE, Piece, framed
 from tests.doubles import CountingIds, ManualClock, MemoryBroker
 from tests.llm_server import NONSENSE, LlmServer, Reply, fails, llm_server, says
 

@@ -15,7 +15,9 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.errors import BucketNotFoundError, NoKeysError
 
-from pattern.testing import NatsAccount
+from pattern.testing import NatsAccount, NatsServer
+from pattern.testing.agents import Agents
+from pattern.testing.guarded import OPERATOR
 from tests.stories.shell import Shell
 
 PROJECT_BUCKET = "loom-memory-project-project-p"
@@ -37,6 +39,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--guarded"):
         items[:] = [item for item in items if "guarded" in item.name]
+
+
+@pytest.fixture
+def node_url(request: pytest.FixtureRequest, agents: Agents) -> str:
+    """Where a node would sign in at the broker of these agents: with an operator's credentials, where it keeps them apart."""
+    assert agents  # their broker is there
+    if not request.config.getoption("--guarded"):
+        account: NatsAccount = request.getfixturevalue("nats_account")
+        return account.url
+    server: NatsServer = request.getfixturevalue("nats_private")
+    return server.url.replace("://", f"://{OPERATOR}:{OPERATOR}@")
 
 
 def is_of_agents(fixtures: Sequence[str], definition: pytest.Item) -> bool:

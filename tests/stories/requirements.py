@@ -672,6 +672,7 @@ llm-quiet: Neither the key nor a text that is asked about appears in a log.
 judge-pairs: On labelled pairs in three languages the rules say "updates" rightly in at least 95 of 100 cases, and find at least 60 of 100, with no reason telling the older fact.
 judge-careful: A question, a doubt, a plan, something past, another subject or a fact that says several things updates nothing, and any text may be judged.
 know-19.frame: No stored text, in fifty hostile conversations, can end or forge the data region of any prompt, and each of them is flagged.
+know-19.stored: Each of fifty hostile conversations is stored as it stands, and whoever stores it is told so; names of speakers before what they say are nothing to be told of.
 know-19.harmless: What a hostile conversation makes the model answer changes no tier and supersedes nothing that it must not.
 know-13.pieces: Of several pieces of a conversation those that fail are told and the facts of the others kept; when all fail there is no answer; no facts is an answer.
 know-20.model: The model's facts obey the rules of confidence, number and topics, and those without words from the conversation are dropped as made up.

@@ -13,7 +13,6 @@ import pytest
 from loomem.core.graph.dictionary import EMPTY, Dictionary, dictionary_of
 from loomem.core.limits import Limits
 from loomem.workers.services import open_services
-from pattern.testing import NatsAccount
 from pattern.testing.agents import Agent, Agents
 from tests.contracts.workers_kit import SystemClock, linked
 from tests.doubles import ManualClock
@@ -28,10 +27,10 @@ async def stored(agent: Agent, content: str, **arguments: Any) -> str:
 
 
 @asynccontextmanager
-async def reading(account: NatsAccount, dictionary: Dictionary = EMPTY) -> AsyncGenerator[None]:
+async def reading(url: str, dictionary: Dictionary = EMPTY) -> AsyncGenerator[None]:
     """Run the workers of a node that read what memories name."""
     async with (
-        linked(account.url) as link,
+        linked(url) as link,
         open_services(link, limits=Limits(), clock=SystemClock(), names=dictionary),
     ):
         yield
@@ -184,9 +183,9 @@ async def test_streams_and_strangers_keep_their_entities_apart(agents: Agents) -
 
 
 @pytest.mark.requirement("graph-worker.reads")
-async def test_the_node_reads_what_memories_name(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_the_node_reads_what_memories_name(agents: Agents, node_url: str) -> None:
     me = await agents()
-    async with reading(nats_account):
+    async with reading(node_url):
         first = await stored(me, "Anna Nowak works at Acme Corp and lives in Berlin.")
         found = await known(me, "anna nowak")
         assert (found["type"], found["memoryIds"]) == ("Person", [first])
@@ -200,9 +199,9 @@ async def test_the_node_reads_what_memories_name(agents: Agents, nats_account: N
 
 
 @pytest.mark.requirement("graph-39.edited")
-async def test_editing_voids_what_the_former_text_said(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_editing_voids_what_the_former_text_said(agents: Agents, node_url: str) -> None:
     me = await agents()
-    async with reading(nats_account):
+    async with reading(node_url):
         kept = await me.call("remember", content="Ask Priya Raman about it.", scope="personal", category="longterm")
         await known(me, "Priya Raman")
         await me.call(
@@ -219,13 +218,13 @@ async def test_editing_voids_what_the_former_text_said(agents: Agents, nats_acco
 
 @pytest.mark.requirement("graph-dictionary")
 async def test_a_relation_of_the_dictionary_needs_a_memory_that_names_both_ends(
-    agents: Agents, nats_account: NatsAccount, tmp_path: Path
+    agents: Agents, node_url: str, tmp_path: Path
 ) -> None:
     said = 'persons = ["Bluebeard"]\nrelations = ["Bluebeard|uses|k8s"]\n[[entity]]\ncanonical = "Kubernetes"\ntype = "Technology"\naliases = ["k8s"]\n'
     file = tmp_path / "entities.toml"
     file.write_text(said)
     me = await agents(env={"PATTERN_GRAPH_DICTIONARY": str(file)})
-    async with reading(nats_account, dictionary_of(said)):
+    async with reading(node_url, dictionary_of(said)):
         await stored(me, "bluebeard was here")
         await stored(me, "The cluster runs k8s")
         await known(me, "Kubernetes")

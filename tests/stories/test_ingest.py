@@ -14,7 +14,6 @@ from loomem.core.extract import ExtractSettings, Topic
 from loomem.core.hygiene import clean
 from loomem.core.pii_settings import PiiSettings
 from loomem.workers import duty
-from pattern.testing import NatsAccount
 from pattern.testing.agents import Agents
 from tests.llm_server import fails, llm_server, says
 from tests.stories.conftest import RawStore
@@ -42,11 +41,9 @@ def memories(held: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.requirement("know-12")
-async def test_a_conversation_becomes_a_source_and_facts(
-    agents: Agents, raw: RawStore, nats_account: NatsAccount
-) -> None:
+async def test_a_conversation_becomes_a_source_and_facts(agents: Agents, raw: RawStore, node_url: str) -> None:
     me = await agents()
-    async with working(nats_account.url):
+    async with working(node_url):
         text = await told(me, "memory_ingest", content=TALK, conversation_date=DAY)
     first = FIRST.match(text)
     assert first is not None, text
@@ -70,7 +67,7 @@ async def test_a_conversation_becomes_a_source_and_facts(
 
 
 @pytest.mark.requirement("know-12.model")
-async def test_a_model_reads_where_there_is_one(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_a_model_reads_where_there_is_one(agents: Agents, node_url: str) -> None:
     me = await agents()
     async with llm_server() as llm:
         llm.script = [
@@ -83,7 +80,7 @@ async def test_a_model_reads_where_there_is_one(agents: Agents, nats_account: Na
                 }
             )
         ]
-        async with working(nats_account.url, llm=llm.settings(model="claude-x")):
+        async with working(node_url, llm=llm.settings(model="claude-x")):
             answer = await me.call("memory_ingest", content=TALK, conversation_date=DAY)
     assert answer["extraction"]["state"] == "done"
     assert (answer["extraction"]["extractor"], answer["extraction"]["extracted"]) == ("claude-x", 2)
@@ -97,9 +94,7 @@ async def test_a_model_reads_where_there_is_one(agents: Agents, nats_account: Na
 
 
 @pytest.mark.requirement("know-12.accepted", "know-12.status")
-async def test_who_does_not_wait_hears_that_it_is_stored_and_asks_later(
-    agents: Agents, nats_account: NatsAccount
-) -> None:
+async def test_who_does_not_wait_hears_that_it_is_stored_and_asks_later(agents: Agents, node_url: str) -> None:
     me = await agents(env=NOW)
     text = await told(me, "memory_ingest", content=TALK, wait=False)
     first = FIRST.match(text)
@@ -111,7 +106,7 @@ async def test_who_does_not_wait_hears_that_it_is_stored_and_asks_later(
     assert await job(me, source) == {"state": "pending"}
     waited = await me.call("memory_ingest", content=TALK)  # for no time at all
     assert waited["extraction"]["state"] == "pending"
-    async with working(nats_account.url):
+    async with working(node_url):
         done = await until(me, source, "done")
     assert done["extractor"] == "offline"
     assert (await me.call("get-memory", memoryId=source))["extraction"] == done
@@ -124,13 +119,13 @@ async def test_who_does_not_wait_hears_that_it_is_stored_and_asks_later(
 
 @pytest.mark.requirement("know-13.nothing", "know-13.retried")
 async def test_the_source_is_told_and_kept_whatever_the_model_does(
-    agents: Agents, nats_account: NatsAccount, monkeypatch: pytest.MonkeyPatch
+    agents: Agents, node_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duty, "BACKOFF_S", (0.02,))
     me = await agents()
     async with llm_server() as llm:
         llm.rule = lambda _: fails(500)
-        async with working(nats_account.url, llm=llm.settings()):
+        async with working(node_url, llm=llm.settings()):
             answer = await me.call("memory_ingest", content=TALK)
             source = answer["sourceId"]
             assert answer["extraction"]["state"] != "done"
@@ -152,13 +147,13 @@ async def test_the_source_is_told_and_kept_whatever_the_model_does(
 
 @pytest.mark.requirement("know-13.retried")
 async def test_what_failed_is_tried_again_by_itself(
-    agents: Agents, nats_account: NatsAccount, monkeypatch: pytest.MonkeyPatch
+    agents: Agents, node_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(duty, "BACKOFF_S", (0.02,))
     me = await agents()
     async with llm_server() as llm:
         llm.script = [fails(500), says('{"facts": ['), says({"facts": [fact("User prefers Rust for services.")]})]
-        async with working(nats_account.url, llm=llm.settings()):
+        async with working(node_url, llm=llm.settings()):
             answer = await me.call("memory_ingest", content=TALK)
             done = await until(me, answer["sourceId"], "done")
     assert (done["extracted"], len(done["factIds"]), llm.calls) == (1, 1, 3)
@@ -166,23 +161,23 @@ async def test_what_failed_is_tried_again_by_itself(
 
 
 @pytest.mark.requirement("know-13.partial")
-async def test_a_piece_that_fails_takes_nothing_from_the_others(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_a_piece_that_fails_takes_nothing_from_the_others(agents: Agents, node_url: str) -> None:
     me = await agents()
     long = "\n".join(f"User: note {number} says that Rust is fine for services." for number in range(12))
     async with llm_server() as llm:
         llm.rule = lambda asked: (
             fails(500) if "conversation-2" in asked.user else says({"facts": [fact("Rust is fine for services.")]})
         )
-        async with working(nats_account.url, llm=llm.settings(transcript_tokens=100)):
+        async with working(node_url, llm=llm.settings(transcript_tokens=100)):
             text = await told(me, "memory_ingest", content=long)
     assert "stored 1," in text
     assert re.search(r"Warning: 1 extraction chunk\(s\) failed; facts may be incomplete\. First error: 500", text), text
 
 
 @pytest.mark.requirement("know-13.nothing")
-async def test_without_a_key_our_own_rules_read(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_without_a_key_our_own_rules_read(agents: Agents, node_url: str) -> None:
     me = await agents()
-    async with llm_server() as llm, working(nats_account.url):
+    async with llm_server() as llm, working(node_url):
         answer = await me.call("memory_ingest", content=TALK)
         assert llm.calls == 0
     assert (answer["extraction"]["state"], answer["extraction"]["extractor"]) == ("done", "offline")
@@ -190,9 +185,9 @@ async def test_without_a_key_our_own_rules_read(agents: Agents, nats_account: Na
 
 
 @pytest.mark.requirement("know-13.off")
-async def test_extraction_can_be_switched_off(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_extraction_can_be_switched_off(agents: Agents, node_url: str) -> None:
     me = await agents(env={"PATTERN_EXTRACTION_ENABLED": "false"})
-    async with working(nats_account.url):
+    async with working(node_url):
         text = await told(me, "memory_ingest", content=TALK)
     first = FIRST.match(text)
     assert first is not None, text
@@ -328,9 +323,9 @@ async def test_a_slice_that_cleaning_would_change_is_skipped(agents: Agents) -> 
 
 
 @pytest.mark.requirement("know-16")
-async def test_an_event_is_dated_from_the_day_of_the_conversation(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_an_event_is_dated_from_the_day_of_the_conversation(agents: Agents, node_url: str) -> None:
     me = await agents()
-    async with working(nats_account.url):
+    async with working(node_url):
         dated = await me.call("memory_ingest", content="User: I moved to Berlin yesterday.", conversation_date=DAY)
         undated = await me.call("memory_ingest", content="User: I moved to Hamburg yesterday.")
     assert [one["event"] for one in dated["facts"]] == ["2026-04-01"]
@@ -352,11 +347,9 @@ async def test_an_event_is_dated_from_the_day_of_the_conversation(agents: Agents
 
 
 @pytest.mark.requirement("know-17", "know-17.immutable")
-async def test_twice_is_two_sources_and_neither_changes(
-    agents: Agents, raw: RawStore, nats_account: NatsAccount
-) -> None:
+async def test_twice_is_two_sources_and_neither_changes(agents: Agents, raw: RawStore, node_url: str) -> None:
     me = await agents()
-    async with working(nats_account.url):
+    async with working(node_url):
         one, two = [await me.call("memory_ingest", content=TALK) for _ in range(2)]
     assert one["sourceId"] != two["sourceId"]
     assert set(one["extraction"]["factIds"]).isdisjoint(two["extraction"]["factIds"])
@@ -374,9 +367,9 @@ async def test_twice_is_two_sources_and_neither_changes(
 
 
 @pytest.mark.requirement("know-17.immutable")
-async def test_a_conversation_is_not_shared_as_it_is(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_a_conversation_is_not_shared_as_it_is(agents: Agents, node_url: str) -> None:
     me = await agents()
-    async with working(nats_account.url):
+    async with working(node_url):
         answer = await me.call("memory_ingest", content=TALK)
     refused = await me.refused("share-learning", memoryId=answer["sourceId"])
     assert "not shared as it is" in refused.message
@@ -389,14 +382,14 @@ async def test_a_conversation_is_not_shared_as_it_is(agents: Agents, nats_accoun
 
 
 @pytest.mark.requirement("know-20")
-async def test_topics_and_limits_of_the_settings_hold(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_topics_and_limits_of_the_settings_hold(agents: Agents, node_url: str) -> None:
     me = await agents()
     talk = "\n".join(f"User: risk {number} is that the vendor leaves." for number in range(30))
     async with llm_server() as llm:
         many = [fact(f"Risk {number} is that the vendor leaves.", "risk_item") for number in range(25)]
         llm.script = [says({"facts": [fact("The vendor may leave.", "risk_item", confidence=0.49), *many]})]
         rules = ExtractSettings(topics=(Topic(name="risk_item", description="a risk of the project"),))
-        async with working(nats_account.url, llm=llm.settings(), rules=rules):
+        async with working(node_url, llm=llm.settings(), rules=rules):
             answer = await me.call("memory_ingest", content=talk)
     assert len(answer["facts"]) == 20
     assert {(one["factType"], one["topic"]) for one in answer["facts"]} == {("fact", "risk_item")}
@@ -408,13 +401,13 @@ async def test_topics_and_limits_of_the_settings_hold(agents: Agents, nats_accou
 
 
 @pytest.mark.requirement("ingest-recall")
-async def test_recall_lists_what_was_stated(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_recall_lists_what_was_stated(agents: Agents, node_url: str) -> None:
     me = await agents(env={"PATTERN_FRAGMENTS_ENABLED": "true"})
     stated = [
         (await me.call("remember", content="Rust for services", scope="personal", category="longterm"))["memoryId"],
         (await me.call("memory_store", content="Rust for services it is"))["memoryId"],
     ]
-    async with working(nats_account.url):
+    async with working(node_url):
         taken = await me.call("memory_ingest", content=TALK)
     for query in ({}, {"query": "Rust services"}):
         rows = (await me.call("recall-context", **query))["personal"]
@@ -429,10 +422,10 @@ async def test_recall_lists_what_was_stated(agents: Agents, nats_account: NatsAc
 
 
 @pytest.mark.requirement("ingest-streams")
-async def test_a_conversation_stays_in_its_stream(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_a_conversation_stays_in_its_stream(agents: Agents, node_url: str) -> None:
     work = {"PATTERN_NAMESPACES": "work=110"}
     me = await agents(env=work)
-    async with working(nats_account.url):
+    async with working(node_url):
         taken = await me.call("memory_ingest", content=TALK, stream="work")
         team = await me.call("memory_ingest", content=TALK, stream="__project__")
     assert (taken["stream"], taken["scope"], team["stream"], team["scope"]) == (
@@ -466,14 +459,14 @@ async def test_a_search_shows_the_lines_of_a_long_source(agents: Agents) -> None
 
 
 @pytest.mark.requirement("know-12.accepted")
-async def test_progress_is_told_while_it_is_taken_in(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_progress_is_told_while_it_is_taken_in(agents: Agents, node_url: str) -> None:
     me = await agents(env={"PATTERN_FRAGMENTS_ENABLED": "true"})
     told_so_far: list[tuple[float, str]] = []
 
     async def listen(done: float, _total: float | None, message: str) -> None:
         told_so_far.append((done, message))
 
-    async with working(nats_account.url):
+    async with working(node_url):
         await me.call_with("memory_ingest", {"content": TALK}, progress=listen)
         await eventually(lambda: bool(told_so_far) and told_so_far[-1][1] == "done")
     steps = [done for done, _ in told_so_far]
@@ -485,11 +478,9 @@ async def test_progress_is_told_while_it_is_taken_in(agents: Agents, nats_accoun
 
 
 @pytest.mark.requirement("ingest-cli")
-async def test_the_command_line_takes_a_conversation_in(
-    shell: Shell, tmp_path: Path, nats_account: NatsAccount
-) -> None:
+async def test_the_command_line_takes_a_conversation_in(shell: Shell, tmp_path: Path, node_url: str) -> None:
     (tmp_path / "talk.txt").write_text(TALK, encoding="utf-8")
-    async with working(nats_account.url):
+    async with working(node_url):
         taken = await asyncio.to_thread(shell.run, "ingest", "talk.txt", "--date", DAY)
         assert taken.returncode == 0, taken.stderr
         first = FIRST.match(taken.stdout)
@@ -510,10 +501,10 @@ async def test_the_command_line_takes_a_conversation_in(
 
 
 @pytest.mark.requirement("ingest-contradicts")
-async def test_what_was_said_takes_the_place_of_what_it_contradicts(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_what_was_said_takes_the_place_of_what_it_contradicts(agents: Agents, node_url: str) -> None:
     me = await agents()
     kept = (await me.call("remember", content="I live in Munich.", scope="personal", category="longterm"))["memoryId"]
-    async with working(nats_account.url):
+    async with working(node_url):
         old = await me.call("memory_ingest", content="User: I live in Hamburg.", conversation_date="2026-01-10")
         new = await me.call("memory_ingest", content="User: I live in Berlin.", conversation_date="2026-03-10")
         late = await me.call("memory_ingest", content="User: I live in Rome.", conversation_date="2025-01-10")

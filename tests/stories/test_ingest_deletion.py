@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from pattern.testing import NatsAccount
 from pattern.testing.agents import Agent, Agents
 from tests.stories.conftest import USER_BUCKET, RawStore
 from tests.stories.conversations import TALK, found, working
@@ -33,9 +32,9 @@ async def everything(agent: Agent) -> set[str]:
 
 
 @pytest.mark.requirement("know-40.fact", "know-delete.source")
-async def test_deleting_a_fact_leaves_its_source_and_siblings(agents: Agents, nats_account: NatsAccount) -> None:
+async def test_deleting_a_fact_leaves_its_source_and_siblings(agents: Agents, node_url: str) -> None:
     me = await agents(env=ENV)
-    source = await taken(me, nats_account.url)
+    source = await taken(me, node_url)
     facts = source["extraction"]["factIds"]
     assert len(facts) >= 2
     before = await everything(me)
@@ -45,16 +44,14 @@ async def test_deleting_a_fact_leaves_its_source_and_siblings(agents: Agents, na
 
 
 @pytest.mark.requirement("know-40.source")
-async def test_deleting_a_source_takes_all_that_was_taken_from_it(
-    agents: Agents, nats_account: NatsAccount, raw: RawStore
-) -> None:
+async def test_deleting_a_source_takes_all_that_was_taken_from_it(agents: Agents, node_url: str, raw: RawStore) -> None:
     me = await agents(env=ENV)
     other = await agents(env=ENV)
-    elsewhere = await taken(me, nats_account.url, stream="work")
-    again = await taken(me, nats_account.url)
+    elsewhere = await taken(me, node_url, stream="work")
+    again = await taken(me, node_url)
     apart = (await me.call("memory_store", content="I prefer Rust over Go for services."))["memoryId"]
     before = await everything(me)
-    source = await taken(me, nats_account.url)
+    source = await taken(me, node_url)
     new = await everything(me) - before
     assert len(new) == 1 + len(source["facts"]) + 3
 
@@ -79,11 +76,9 @@ async def gone(agent: Agent, idents: set[str]) -> bool:
 
 
 @pytest.mark.requirement("know-40.restore")
-async def test_restoring_a_source_brings_back_what_went_with_it(
-    agents: Agents, nats_account: NatsAccount, shell: Shell
-) -> None:
+async def test_restoring_a_source_brings_back_what_went_with_it(agents: Agents, node_url: str, shell: Shell) -> None:
     me = await agents(env=ENV)
-    source = await taken(me, nats_account.url)
+    source = await taken(me, node_url)
     facts = source["extraction"]["factIds"]
     await me.call("memory_delete", chunk_id=facts[0])
     before = await everything(me)
@@ -104,11 +99,9 @@ async def same(agent: Agent, idents: set[str]) -> bool:
 
 
 @pytest.mark.requirement("know-40.forget")
-async def test_forgetting_a_source_erases_what_was_taken_from_it(
-    agents: Agents, nats_account: NatsAccount, raw: RawStore
-) -> None:
+async def test_forgetting_a_source_erases_what_was_taken_from_it(agents: Agents, node_url: str, raw: RawStore) -> None:
     me = await agents(env=ENV)
-    one, two = await taken(me, nats_account.url), await taken(me, nats_account.url)
+    one, two = await taken(me, node_url), await taken(me, node_url)
     await me.call("forget", memoryId=one["sourceId"])
     left = {value["id"] for key, value in (await raw.records(USER_BUCKET)).items() if ".m." in key}
     assert left == await everything(me)
@@ -120,12 +113,10 @@ async def test_forgetting_a_source_erases_what_was_taken_from_it(
 
 
 @pytest.mark.requirement("know-41")
-async def test_a_delete_that_was_cut_short_is_completed(
-    agents: Agents, nats_account: NatsAccount, raw: RawStore
-) -> None:
+async def test_a_delete_that_was_cut_short_is_completed(agents: Agents, node_url: str, raw: RawStore) -> None:
     """As a process leaves it that is killed after the source and before what was taken from it."""
     me = await agents(env=ENV)
-    source = await taken(me, nats_account.url)
+    source = await taken(me, node_url)
     ident = source["sourceId"]
 
     async def cut_short() -> None:

@@ -295,6 +295,35 @@ KNOWLEDGE = [
             (SURROGATE, "Invalid stream id"),
         )
     ),
+    bad("memory_ingest", "content", "required"),
+    *(bad("memory_ingest", "content", "string", content=content) for content in (5, ["x"], {"role": "user"}, False)),
+    *(bad("memory_ingest", "content", "blank", content=content) for content in ("", " \n\t\u3000")),
+    bad("memory_ingest", "content", "lone surrogate", content=f"User: {SURROGATE}"),
+    bad("memory_ingest", "content", "NUL", content=f"User: {NUL}"),
+    bad("memory_ingest", "content", str(3 << 20), str(2 << 20), content="User: " + "x" * ((3 << 20) - 6)),
+    bad("memory_ingest", "content", str(2 << 20), content="User: " + "ż" * (1 << 20)),
+    bad("memory_ingest", "content", "escaped", content="User: &" + "amp;" * 8 + "lt;b>"),
+    bad("memory_ingest", "conversation_date", "string", content="User: x", conversation_date=20260131),
+    bad("memory_ingest", "conversation_date", DATES[:10], content="User: x", conversation_date="yesterday"),
+    bad("memory_ingest", "conversation_date", DATES[:10], content="User: x", conversation_date="2026-02-30"),
+    bad("memory_ingest", "conversation_date", DATES[:10], content="User: x", conversation_date=NUL),
+    bad("memory_ingest", "wait", "boolean", content="User: x", wait="yes"),
+    bad("memory_graph", "entity", "required"),
+    *(bad("memory_graph", "entity", "string", entity=entity) for entity in (5, ["Anna"], {"name": "Anna"}, True)),
+    *(bad("memory_graph", "entity", "200", entity=entity) for entity in ("", " \u3000", "x" * 201, "…")),
+    bad("memory_graph", "entity", "200", entity="x" * (3 << 20)),
+    bad("memory_graph", "entity", "lone surrogate", entity=SURROGATE),
+    bad("memory_graph", "entity", "NUL", entity=NUL),
+    bad("memory_graph", "depth", "integer", entity="Anna", depth="far"),
+    bad("memory_graph", "direction", "both or out or in", entity="Anna", direction="up"),
+    bad("memory_graph", "direction", "string", entity="Anna", direction=1),
+    bad("memory_graph", "scopes", SCOPES, entity="Anna", scopes=["banana"]),
+    bad("memory_graph", "scopes", "array", entity="Anna", scopes=7),
+    *(
+        bad(tool, "stream", *says, stream=stream, **needed)
+        for tool, needed in (("memory_ingest", {"content": "User: x"}), ("memory_graph", {"entity": "Anna"}))
+        for stream, *says in ((5, "string"), ("a/b", "Invalid stream id"), (NUL, ""), (SURROGATE, ""))
+    ),
 ]
 
 
