@@ -412,7 +412,8 @@ class Search:
                 async with asyncio.timeout_at(until):
                     await self._words.settled()
             except TimeoutError:
-                degraded.append(f"words: {self._words.status.pending} memories are not indexed yet")
+                if (pending := self._words.status.pending) > 0:  # what was missing may be there by now
+                    degraded.append(f"words: {pending} memories are not indexed yet")
 
         async def embed(asker: Asker) -> None:
             nonlocal embedded

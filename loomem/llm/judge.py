@@ -81,14 +81,3 @@ async def _judged(models: Models, new: str, old: str, within_s: float) -> Verdic
     except msgspec.ValidationError:
         return Verdict(Kind.NONE, "the model's answer is no judgement")
     return Verdict(said.relation, cut_reason(said.reason) or "as the model judges")
-
-
-class OwnJudge:
-    """Judges in this process, which is a worker. The port is `loomem.judging.ModelJudge`."""
-
-    def __init__(self, models: Models) -> None:
-        self._models = models
-
-    async def judge(self, new: str, old: Sequence[str], *, within_s: float) -> tuple[str, list[Verdict]]:
-        """Return which model judged, and what. Raises: ModelFailed."""
-        return self._models.name(Use.JUDGE), await judge(self._models, new, old, within_s=within_s)

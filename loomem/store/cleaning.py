@@ -28,6 +28,11 @@ _SPEAKERS = frozenset({"human:", "assistant:"})
 """What looks like an instruction anywhere but where it says who speaks in a conversation."""
 
 
+_MARKUP = Notice(
+    type="markup", description="markup was removed or decoded before it was stored; code in backticks is kept as it is"
+)
+
+
 class Cleaning:
     """Cleans the parts of one fact, and adds up what was found in them."""
 
@@ -51,6 +56,8 @@ class Cleaning:
         cleaned = clean(text, self._pii)
         self._found(cleaned.redacted, cleaned.flags)
         labels = None
+        if cleaned.stripped:
+            self._notices.append(_MARKUP)
         if metadata is not None:
             inside = clean_object(metadata, self._pii)
             self._found(inside.redacted, inside.flags)
@@ -66,6 +73,8 @@ class Cleaning:
         Raises: InvalidInput (also when nothing is left, or no end of cleaning it is in sight).
         """
         cleaned = clean(text, self._pii)
+        if cleaned.stripped:
+            self._notices.append(_MARKUP)
         self._found(cleaned.redacted, ())
         settled = self._settled(cleaned.text.strip())
         taken_apart = segment(settled)

@@ -43,8 +43,8 @@ class Placing(Protocol):
         ...
 
 
-class ModelJudge:
-    """The model of this process as a judge."""
+class LocalJudge:
+    """The model of this process as a judge. The port is `loomem.judging.ModelJudge`."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
@@ -71,7 +71,7 @@ class Places:
         known = fact.knowledge
         if not self._settings.enabled or known is None or sight_of(bucket, key) is None:
             return Placed(fact)
-        model = None if self._models.off(Use.JUDGE) is not None else ModelJudge(self._models)
+        model = None if self._models.off(Use.JUDGE) is not None else LocalJudge(self._models)
         async with self._spaces.views(bucket, key) as views:
             judging = Judging(views=views, clock=self._clock, settings=self._settings, asker=self._asker, model=model)
             found = await judging.judged(fact.content, known, lambda _place: True, besides={fact.id})

@@ -12,7 +12,7 @@ from typing import Protocol
 import msgspec
 
 from identity.errors import LoomError
-from loomem.core.extract import Extracted, ExtractSettings, SoFar, offline
+from loomem.core.extract import Extracted, ExtractSettings, SoFar, read, too_many
 from loomem.core.llm import Fault, LlmSettings, ModelFailed, Models, Use
 from loomem.core.transcript import segment
 from loomem.llm.extract import extract
@@ -98,7 +98,9 @@ class ModelReader:
             dropped=sum(found.dropped.values()),
             pieces=found.pieces,
             failed_pieces=len(found.failures),
-            reason=f"{found.failures[0].kind}: {found.failures[0].message}" if found.failures else None,
+            reason=f"{found.failures[0].kind}: {found.failures[0].message}"
+            if found.failures
+            else too_many(found.dropped, self._settings),
         )
 
 
@@ -113,5 +115,10 @@ class OfflineReader:
         return await asyncio.to_thread(self._read, text, day)
 
     def _read(self, text: str, day: date | None) -> Reading:
-        found = offline(segment(text), conversation_date=day, settings=self._settings)
-        return Reading(by=OFFLINE, facts=tuple(found))
+        found = read(segment(text), conversation_date=day, settings=self._settings)
+        return Reading(
+            by=OFFLINE,
+            facts=found.facts,
+            dropped=sum(found.dropped.values()),
+            reason=too_many(found.dropped, self._settings),
+        )

@@ -124,7 +124,7 @@ async def _nothing(stream: AuditStream) -> str:
 
 def _line(one: Shown) -> str:
     at = (one.at or "time not known")[:19].replace("T", " ")
-    who = f"{(one.agent or 'a worker, or unnamed')[:12]}"
+    who = one.agent[:12] if one.agent else "unnamed"  # a worker, or whoever did not say
     where = f"{one.space}/{(one.owner or '')[:12]}" if one.space else ""
     more = f" by {one.by}" if one.by else ""
     if one.trust is not None:

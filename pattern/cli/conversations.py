@@ -54,9 +54,11 @@ def ingest(file: str, *, conversation_date: str | None, no_wait: bool, stream: s
 
 def _read(file: str) -> str:
     """Return what stands in a file. Raises: InvalidInput."""
-    if file == "-":
-        return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+    name = "standard input" if file == "-" else file
     try:
-        return Path(file).read_bytes().decode("utf-8", "surrogateescape")
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return raw.decode()
     except OSError as error:
-        raise InvalidInput(f"{file} cannot be read: {error.strerror}", field="file") from None
+        raise InvalidInput(f"{name} cannot be read: {error.strerror}", field="file") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{name} is not UTF-8 text", field="file") from None

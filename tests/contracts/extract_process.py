@@ -1,4 +1,5 @@
-"""A crew that reads conversations, in a process of its own, to be killed: `python -m tests.contracts.extract_process URL LLM_URL`.
+"""A crew that reads conversations, in a process of its own, to be killed: `python -m tests.contracts.extract_process URL LLM_URL [TOKENS]`;
+TOKENS: of a conversation, what is given to the model at once.
 
 It leaves when its stdin closes, so that none is left behind by a test that died.
 """
@@ -15,11 +16,17 @@ from tests.contracts.workers_kit import linked
 from tests.llm_server import KEY
 
 
-async def main(url: str, llm: str) -> None:
+async def main(url: str, llm: str, tokens: int = 20_000) -> None:
     extract.ACK_WAIT_S = 1.0  # so that what a killed process had in hand is soon another's
     duty.CRASHES = 1_000  # no job is to blame for the kills of a test
     settings = LlmSettings(
-        url=llm, key=KEY, retries=0, calls_per_day=1_000_000, cost_per_day=1e6, tokens_per_day=10**10
+        url=llm,
+        key=KEY,
+        retries=0,
+        calls_per_day=1_000_000,
+        cost_per_day=1e6,
+        tokens_per_day=10**10,
+        transcript_tokens=tokens,
     )
     async with linked(url) as link, extracting(link, llm=settings):
         sys.stdout.write("running\n")
@@ -28,4 +35,4 @@ async def main(url: str, llm: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2]))
+    asyncio.run(main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])))

@@ -9,6 +9,7 @@ import asyncio
 import itertools
 import os
 import random
+import re
 import secrets
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -18,6 +19,7 @@ import pytest
 
 from loomem.core.jobs import Step
 from loomem.core.plan import deleted
+from loomem.llm.extract import cut
 from loomem.nats.topology import KvBuckets
 from loomem.workers import duty
 from pattern.testing.accounts import NatsAccount
@@ -33,10 +35,10 @@ SOURCES = 12
 
 
 @asynccontextmanager
-async def crew(url: str, llm: str) -> AsyncGenerator[asyncio.subprocess.Process]:
+async def crew(url: str, llm: str, *options: str) -> AsyncGenerator[asyncio.subprocess.Process]:
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.contracts.extract_process", url, llm, stdin=pipe, stdout=pipe
+        sys.executable, "-m", "tests.contracts.extract_process", url, llm, *options, stdin=pipe, stdout=pipe
     )
     assert process.stdout is not None
     try:
@@ -141,3 +143,43 @@ async def test_killed_workers_apply_each_job_once(
         f"extraction workers killed in {rounds} rounds: PATTERN_SEED={seed}, {len(sources)} sources, {len(gone)} deleted "
         f"meanwhile, the model asked {asked} times, each fact once"
     )
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.requirement("know-43.pieces")
+async def test_killed_between_the_pieces_of_a_long_source_no_piece_is_asked_again(nats_account: NatsAccount) -> None:
+    talk = "".join(f"User: line {number} says that I prefer word{number}.\n" for number in range(160))
+    pieces = len(list(cut(talk, 1_200)))
+    waits = {3, 6}
+    """The calls that are not answered: the crew is killed while it waits."""
+    assert pieces > 6
+
+    async with llm_server() as llm, linked(nats_account.url) as link:
+
+        def rule(asked: Asked) -> Reply:
+            fact = {"content": f"User prefers {first_word(asked)}", "confidence": 0.9}
+            return says({"facts": [fact]}, waits_s=60.0 if llm.calls in waits else 0.0)
+
+        llm.rule = rule
+        bucket = await KvBuckets(link).open(BUCKET)
+        [source] = records(talk)
+        await keep(bucket, source)
+        for call in sorted(waits):
+            async with crew(nats_account.url, llm.url, "300") as one:
+                await eventually(lambda call=call: llm.calls == call, within_s=30)
+                await kill(one)
+        async with crew(nats_account.url, llm.url, "300"):
+
+            async def done() -> bool:
+                extraction = (await look(link)).jobs[source.id].extraction
+                return extraction is not None and extraction.step is Step.DONE
+
+            await eventually(done, within_s=60)
+        answered = [first_word(asked) for at, asked in enumerate(llm.asked, 1) if at not in waits]
+        assert len(answered) == len(set(answered)) == pieces
+        assert len((await look(link)).taken(source.id)) == pieces
+
+
+def first_word(asked: Asked) -> str:
+    """Return by what a piece is known."""
+    return re.findall(r"word\d+\.", asked.user)[0]

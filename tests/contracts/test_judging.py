@@ -25,9 +25,9 @@ from loomem.fact_results import Stored
 from loomem.judging import Judging
 from loomem.llm.budget import Budget
 from loomem.llm.client import opened
-from loomem.llm.judge import OwnJudge
 from loomem.views.projection import Projection
 from loomem.views.together import views_of
+from loomem.workers.placing import LocalJudge
 from tests.contracts.test_llm_prompts import HOSTILE
 from tests.doubles import CountingIds
 from tests.laws.worlds import World, agent
@@ -71,11 +71,13 @@ class Here:
 
 
 @asynccontextmanager
-async def here(*, model: bool = False, **options: Any) -> AsyncGenerator[Here]:
+async def here(
+    *, model: bool = False, llm_options: dict[str, Any] | None = None, **options: Any
+) -> AsyncGenerator[Here]:
     world = World()
     async with AsyncExitStack() as stack:
         llm = await stack.enter_async_context(llm_server())
-        chosen: LlmSettings = llm.settings()
+        chosen: LlmSettings = llm.settings(**(llm_options or {}))
         budget = Budget(world.broker, world.clock, CountingIds(), chosen)
         models = await stack.enter_async_context(opened(chosen, budget, shared=False))
         if model:
@@ -95,7 +97,7 @@ async def here(*, model: bool = False, **options: Any) -> AsyncGenerator[Here]:
                 views=views,
                 clock=world.clock,
                 settings=ContradictSettings(**options),
-                model=OwnJudge(models) if model else None,
+                model=LocalJudge(models) if model else None,
             ),
         )
         yield Here(world, engine, views.projection, llm)
@@ -167,6 +169,29 @@ async def test_without_an_answer_of_the_model_the_rules_judge(reply: Any) -> Non
     async with here(model=True) as it:
         it.llm.rule = lambda _: reply
         old, new = await it.store("User uses VSCode"), await it.store("User uses Cursor")
+        assert new.supersedes == [old.memory_id]
+        assert [one.by for one in new.judged or ()] == ["rules"]
+
+
+@pytest.mark.requirement("know-10.fallback")
+async def test_with_a_budget_that_is_used_up_the_rules_judge() -> None:
+    async with here(model=True, llm_options={"calls_per_day": 1}) as it:
+        it.llm.rule = lambda _: says_it("none")
+        await it.store("User uses VSCode")
+        old = await it.store("User uses Cursor")
+        new = await it.store("User uses Emacs")
+        assert it.llm.calls == 1
+        assert old.memory_id in (new.supersedes or [])
+        assert {one.by for one in new.judged or ()} == {"rules"}
+
+
+@pytest.mark.requirement("know-10.fallback")
+async def test_when_the_model_takes_too_long_the_rules_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loomem.judging.MODEL_S", 0.2)
+    async with here(model=True) as it:
+        it.llm.rule = lambda _: says({"relation": "none", "reason": ""}, waits_s=30.0)
+        old, new = await it.store("User uses VSCode"), await it.store("User uses Cursor")
+        assert it.llm.calls == 1
         assert new.supersedes == [old.memory_id]
         assert [one.by for one in new.judged or ()] == ["rules"]
 

@@ -85,3 +85,19 @@ def test_any_text_may_be_judged(new: str, old: str) -> None:
 def test_numbers_differ_by_value_not_by_spelling(one: int, other: int) -> None:
     verdict = judge(f"The limit is {other:,}", f"The limit is {one}")
     assert (verdict.kind is Kind.UPDATES) == (one != other)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("The deploy runs on Fridays.", "The deploy runs on Mondays.", Kind.UPDATES),
+        ("Der Deploy läuft freitags", "Der Deploy läuft montags", Kind.UPDATES),
+        ("Deploy odbywa się w piątki", "Deploy odbywa się w poniedziałki", Kind.UPDATES),
+        ("We deploy on Fridays", "We deploy on Mondays", Kind.UPDATES),
+        ("The deploy runs on Fridays.", "The deploy also runs on Mondays.", Kind.NONE),
+        ("I met Anna on Monday.", "I met Anna on Friday.", Kind.NONE),
+        ("Anna runs on Mondays", "Anna runs on Fridays", Kind.NONE),
+    ],
+)
+def test_of_one_thing_there_is_one_time(old: str, new: str, kind: Kind) -> None:
+    assert judge(new, old).kind is kind

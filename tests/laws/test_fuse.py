@@ -148,3 +148,18 @@ def test_parts_say_what_each_arm_gave() -> None:
     assert parts["thread"].raw > 0
     assert 0 < parts["thread"].weight < 1.5
     assert joined[2].parts == ()
+
+
+@given(st.lists(st.floats(0.6, 1.0), min_size=50, max_size=120))
+def test_of_many_hits_the_scale_is_their_own_range(cosines: list[float]) -> None:
+    """So what was measured of stores of that size stays as it is."""
+    joined = fuse(ASKED, [], hits(dict(enumerate(cosines))), explained=200)
+    least, most = min(cosines), max(cosines)
+    for one in joined:
+        [part] = one.parts
+        assert part.normal == ((part.raw - least) / (most - least) if most > least else 1.0)
+
+
+def test_of_few_hits_cosines_that_are_near_stay_near() -> None:
+    joined = fuse(ASKED, [], hits({1: 0.83, 2: 0.82, 3: 0.81}))
+    assert min(part.normal for one in joined for part in one.parts) > 0.8

@@ -318,6 +318,15 @@ def test_what_is_old_and_matches_is_still_found() -> None:
     assert age_factor(10 * DAY_MS, 0, Decay(floor=0.9)) == 0.9
 
 
+def test_what_is_taken_in_of_an_old_conversation_is_as_old_as_that() -> None:
+    def said(day: str) -> dict[str, float]:
+        return factors(row(knowledge=Knowledge(conversation_date=day)))
+
+    assert said("2019-01-01") == {"age": SETTINGS.decay.floor}
+    assert said("2026-03-31")["age"] == pytest.approx(exp(-0.05 * 4.5))
+    assert said("2026-04-05") == said("2027-01-01") == said("some day") == {}
+
+
 def test_tiers_and_core_memories() -> None:
     def tier(name: object, **changes: Any) -> dict[str, float]:
         return factors(row(metadata={"tier": name}, age_days=10, **changes))

@@ -30,9 +30,9 @@ async def working(url: str, **options: Any) -> AsyncGenerator[Services]:
 
 
 async def found(agent: Agent, query: str, **arguments: Any) -> dict[str, dict[str, Any]]:
-    """Return what a search finds, by id."""
+    """Return the rows of a search by all the ids they stand for."""
     answer = await agent.call("memory_search", query=query, top_k=20, **arguments)
-    return {row["id"]: row for row in answer["rows"]}
+    return {ident: row for row in answer["rows"] for ident in (row["id"], *row.get("same", []))}
 
 
 async def job(agent: Agent, source: str) -> dict[str, Any]:

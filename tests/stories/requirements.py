@@ -585,6 +585,7 @@ know-10.unparsable: A model's answer that is no judgement counts as none: both f
 know-10.fallback: When the model gives no answer (status, refusal, budget, time), the rules judge.
 know-10.candidates: What is deleted, erased, expired, superseded, a source or part of one, or in another space is never compared; the model is asked about a few, in at most 100 tokens.
 know-10.node: With the switch on, a server asks its own node to judge, and the rules judge when the node does not answer in time.
+know-10.extracted: What is read in a conversation is judged by the model of the worker, with the switch on, and replaces or adds to what is there.
 know-11.judged: A fact that contradicts another of higher trust leaves it in its place, for every pair of tiers, and that is on record once with ids, tiers and context.
 know-11.matrix: Nothing takes the place of what is trusted further; no trust is as good as a1.
 know-11.view: A record that claims the place of one that is trusted further replaces nothing.
@@ -678,6 +679,7 @@ know-20.model: The model's facts obey the rules of confidence, number and topics
 llm-entities: Names and relations that the model finds are kept if they are certain enough and stand in the text; an answer that is none gives nothing.
 llm-language: The model is told to keep the language and spelling of the speaker, and what it answers is stored as it came.
 llm-server: A server process never imports the SDK of the model.
+llm-processes: A server and its node, as processes with a key, read and judge by the model and tell its budget; when that is used up, the rules read and the answer says so.
 llm-keys: Key and address of the model come from the environment alone and reach the node; everything else is a setting.
 """,
 )

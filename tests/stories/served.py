@@ -12,8 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+from pattern.tools import memory, pattern
 from tests.house.sources import ROOT
 
+TOOLS = len(memory.TOOLS) + len(pattern.TOOLS)
+"""Of the profile that a server has when nobody says."""
 HANDSHAKE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},

@@ -19,6 +19,7 @@ from loomem.node.process import try_lock
 from pattern.testing import NatsServer
 from pattern.testing.server import free_port
 from tests.stories.machine import CALL_FAILS_S, Fault, Json, Machine, Server, Stopwatch, contents, machine
+from tests.stories.served import TOOLS
 from tests.stories.workload import Ledger
 from tests.waiting import eventually
 
@@ -101,7 +102,7 @@ async def test_an_outage_before_the_start_hides_no_tool_and_ends_by_itself(
     broker.stop()
     async with outlook(tmp_path, broker.port) as here:
         server = await here.server()
-        assert len(await server.tools()) == 24
+        assert len(await server.tools()) == TOOLS
         await degraded(server)
         await refused(server)
         await asyncio.to_thread(broker.restart)

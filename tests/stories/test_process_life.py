@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pattern.testing.accounts import NatsAccount
-from tests.stories.served import C_LOCALE, Served, environment, served
+from tests.stories.served import C_LOCALE, TOOLS, Served, environment, served
 
 ENDS_WITHIN_S = 2.0
 
@@ -43,7 +43,7 @@ def test_the_tools_are_listed_before_anything_is_reached(tmp_path: Path, silent:
     log = {"LOG_LEVEL": "DEBUG", "NATS_URL": silent, "PATTERN_NODE": "off"}
     with served(tmp_path, log) as server:
         tools = server.handshake().ask("tools/list")["tools"]
-    assert len(tools) == 24
+    assert len(tools) == TOOLS
     assert "event=connected" not in server.stderr()
     assert not (tmp_path / "memory").exists()
 
@@ -63,7 +63,7 @@ def test_an_unreachable_broker_fails_calls_in_time_and_health_says_so(deaf: Serv
     assert "NATS_URL" in answer["content"][0]["text"]
     assert (health["status"], health["storage"]["connected"]) == ("degraded", False)
     assert health["reasons"]
-    assert len(deaf.ask("tools/list")["tools"]) == 24
+    assert len(deaf.ask("tools/list")["tools"]) == TOOLS
     assert "hunter2" not in b"".join(deaf.lines).decode() + deaf.stderr()
 
 

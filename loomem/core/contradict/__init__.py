@@ -4,6 +4,7 @@
     words    the words that the rules know
     read     a sentence, taken apart: content, numbers with units, dates, polarity, doubt
     slots    the attributes that have one value at a time, and which value a sentence gives
+    regular  sentences that tell when the one thing they are about takes place
     judge    what a new fact means for an older one
 
 The rules would rather say nothing than something wrong: `updates` takes the older fact out of every search, so it is said only

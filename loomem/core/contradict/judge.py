@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from loomem.core.analyse.languages import Language
 from loomem.core.contradict import words
 from loomem.core.contradict.read import Reading, Token, Value, lacking, read, same_words, sentences, tongue
+from loomem.core.contradict.regular import tells_its_time
 from loomem.core.contradict.slots import Slot, is_functional, replaced, slots
 from loomem.core.contradict.values import NOTHING, Kind, Verdict
 from loomem.core.facts import SUBJECT
@@ -226,7 +227,10 @@ def _has_one_value(after: Reading, before: Reading, kinds: Sequence[str]) -> boo
         return True
     if not dated and after.has(words.MEASURES) and before.has(words.MEASURES):
         return True
-    return any(map(is_functional, after.tokens)) and not _is_indefinite(after)
+    if any(map(is_functional, after.tokens)) and not _is_indefinite(after):
+        return True
+    timed = bool(kinds) and {"date", "clock", "weekday"}.issuperset(kinds)
+    return timed and tells_its_time(after.text) and tells_its_time(before.text)
 
 
 def _is_indefinite(reading: Reading) -> bool:

@@ -10,8 +10,20 @@ Deliberately absent: any language model (`loomem.llm`), storing (`loomem.store`)
 in the language and spelling of whoever said it.
 """
 
-from loomem.core.extract.accept import accept, typed
-from loomem.core.extract.offline import offline
+from loomem.core.extract.accept import accept, too_many, typed
+from loomem.core.extract.offline import offline, read
 from loomem.core.extract.values import Accepted, Candidate, Extracted, ExtractSettings, SoFar, Topic
 
-__all__ = ["Accepted", "Candidate", "ExtractSettings", "Extracted", "SoFar", "Topic", "accept", "offline", "typed"]
+__all__ = [
+    "Accepted",
+    "Candidate",
+    "ExtractSettings",
+    "Extracted",
+    "SoFar",
+    "Topic",
+    "accept",
+    "offline",
+    "read",
+    "too_many",
+    "typed",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from heapq import nlargest
 
@@ -44,6 +44,14 @@ def accept(
         dropped[TOO_MANY] = len(kept) - len(best)
     facts = tuple(kept[at] for at in sorted(at for at, _ in best))
     return Accepted(facts=facts, dropped=dict(dropped))
+
+
+def too_many(dropped: Mapping[str, int], settings: ExtractSettings) -> str | None:
+    """Return what to say when a conversation has more facts than are kept, or None."""
+    left = dropped.get(TOO_MANY, 0)
+    if not left:
+        return None
+    return f"The {settings.facts_limit} most certain facts are kept, {left} more are left out (extraction.facts_limit)"
 
 
 def typed(key: str, settings: ExtractSettings) -> tuple[FactType, str | None]:

@@ -20,7 +20,7 @@ from loomem.core.analyse.languages import LATIN, Language, guess, votes
 from loomem.core.extract import signs
 from loomem.core.extract.accept import accept
 from loomem.core.extract.dated import Dated, dated
-from loomem.core.extract.values import Candidate, Extracted, ExtractSettings, Topic
+from loomem.core.extract.values import Accepted, Candidate, Extracted, ExtractSettings, Topic
 from loomem.core.knowledge import FactType
 from loomem.core.transcript import SpeakerRole, Transcript, Utterance
 from loomem.core.transcript.names import role_of
@@ -58,7 +58,12 @@ class _Heard(msgspec.Struct, frozen=True):
 
 
 def offline(transcript: Transcript, *, conversation_date: date | None, settings: ExtractSettings) -> list[Extracted]:
-    """Return the facts of a conversation, in order; a text in which nobody is said to speak is read as what one person said.
+    """Return the facts of a conversation, in order (`read`)."""
+    return list(read(transcript, conversation_date=conversation_date, settings=settings).facts)
+
+
+def read(transcript: Transcript, *, conversation_date: date | None, settings: ExtractSettings) -> Accepted:
+    """Return the facts of a conversation, in order, and what was left out; a text in which nobody is said to speak is read as what one person said.
 
     `conversation_date` is the day, where the speakers are, that "yesterday" is counted from; without it, and without times
     in the conversation, such words stay unresolved.
@@ -69,7 +74,7 @@ def offline(transcript: Transcript, *, conversation_date: date | None, settings:
         heard = list(islice(_heard(said), left))
         found += _of_utterance(said, heard, conversation_date, settings)
         left -= len(heard)
-    return list(accept(found, settings, attributable=transcript.has_roles).facts)
+    return accept(found, settings, attributable=transcript.has_roles)
 
 
 def _heard(said: Utterance) -> Iterator[_Heard]:

@@ -8,7 +8,7 @@ seldom repeats the words of its question. What follows the question and the stor
                        which most words mean nothing, so meaning counts up to four times as much
     little in common   when no memory holds much of the question's words (`cover`), words count less: the best of them is not good
     the scale          words by the best score, as no word found is zero; meaning by its range, as cosines of anything with
-                       anything are near .8
+                       anything are near .8; of a few memories by the usual range at least, for all of them may be near
     neighbours         their scores squared, so that good ones lend and many poor ones do not; less with each step away; and
                        less to a turn that says next to nothing, that asks, or that is as long as an article
     speakers           when a question names one speaker, what somebody else said counts a little less
@@ -53,6 +53,10 @@ ALONE = 1.1
 """What a memory that is no turn lends itself, for its square: as much as the better turns are lent around them."""
 ROLES = frozenset({"", "user", "human", "assistant", "ai", "agent", "bot", "system", "memory", "me"})
 """Speakers who are no names: that a question has such a word says nothing of who is meant."""
+SPREAD = 0.15
+"""How far apart the best and the poorest cosine of a large store usually are. Of few memories, the poorest may be nearly as good."""
+FEW = 50
+"""Of so many hits on, their own range is the scale; the fewer they are, the more it is `SPREAD`."""
 EXPLAINED = 100
 """Of the best, those that get their parts."""
 DEFAULTS = Arms()
@@ -180,7 +184,10 @@ def _by_range(hits: Sequence[Hit]) -> list[float]:
     if not hits:
         return []
     scores = [hit.score for hit in hits]
-    least, most = min(scores), max(scores)
+    most = max(scores)
+    least = min(scores)
+    if len(scores) < FEW:
+        least = min(least, most - SPREAD * (1 - len(scores) / FEW))
     return [(score - least) / (most - least) if most > least else 1.0 for score in scores]
 
 

@@ -105,7 +105,8 @@ class Weighing:
         decay, memory = self._settings.decay, row.memory
         if tier == "core" or memory.category is Category.CORE:
             return 1.0
-        faded = age_factor(self._now_ms - row.updated, 0 if memory.knowledge is None else memory.knowledge.level, decay)
+        level = 0 if memory.knowledge is None else memory.knowledge.level
+        faded = age_factor(self._now_ms - began_of(row), level, decay)
         if tier == "pinned":
             faded = max(faded, PINNED_FLOOR)
         elif tier == "ephemeral":
@@ -135,6 +136,16 @@ def age_factor(age_ms: int, level: int, decay: Decay) -> float:
     """Return what is left of a score at an age."""
     rate = decay.derived_per_day if level > 0 else decay.stated_per_day
     return max(exp(-rate * max(0, age_ms) / DAY_MS), decay.floor)
+
+
+def began_of(row: Row) -> int:
+    """Return from when on a row ages: its writing, or the end of the day of its conversation if that was over by then.
+
+    Milliseconds since 1970. What is taken in today of an old conversation is as old as that.
+    """
+    said = None if row.memory.knowledge is None else row.memory.knowledge.conversation_date
+    day = stored_millis(said[:10]) if said else None
+    return row.updated if day is None else min(row.updated, day + DAY_MS)
 
 
 def trust_factor(known: Knowledge, weights: Weights) -> float:
