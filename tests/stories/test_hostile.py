@@ -61,9 +61,9 @@ async def test_what_an_obedient_model_answers_takes_the_place_of_nothing_that_it
         kept = await planted(me, llm)
         before = {name: await held(me, ident) for name, ident in kept.items()}
         assert [row["trust"] for row in before.values()] == ["a1", None, "a2", "a2"]
-        gives_way = await said(me, llm, "earlier", "2020-01-01")
         llm.rule = lambda _: obedient([*kept.values()])
         for text in HOSTILE:
+            gives_way = (await me.call("memory_store", content=f"{OWNER} (earlier)"))["memoryId"]
             llm.asked.clear()
             taken = await me.call(
                 "memory_ingest", content=f"{text}\nUser: {CLAIM}, Anna is not.", conversation_date="2090-01-01"
@@ -76,7 +76,8 @@ async def test_what_an_obedient_model_answers_takes_the_place_of_nothing_that_it
             asked = "".join(one.user for one in llm.asked if "relation" in str(one.body["output_config"]))
             assert all(f"{OWNER} ({name})" in asked for name in ("trusted", "untiered", "later")), text
             assert {name: await held(me, ident) for name, ident in kept.items()} == before, text
-            await me.call("memory_delete", chunk_id=taken["sourceId"])
+            for each in (taken["sourceId"], gives_way):
+                await me.call("memory_delete", chunk_id=each)
 
 
 async def planted(me: Agent, llm: LlmServer) -> dict[str, str]:
