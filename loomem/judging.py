@@ -37,7 +37,8 @@ log = logging.getLogger(__name__)
 FIND_S = 1.0
 """How long finding what to compare may take; what is found by then is compared."""
 MODEL_S = 10.0
-WORDS_POOL = 60
+WORDS_POOLS = (60, 480)
+"""Hits of the words that are looked at; many more where former versions and sources take the first ones' places."""
 MEANING_POOL = 50
 COMPARED = 40
 """Facts that rules compare a new one with."""
@@ -149,11 +150,16 @@ class Judging:
             hits = self._vectors.search(vector, places, MEANING_POOL)
             numbers = [hit.number for hit in hits if hit.score >= self.settings.similarity]
             near = self._eligible(numbers, now_ms, besides)[: self.settings.candidates]
-        found = [hit.number for hit in self._words.search(_plain(text), places, WORDS_POOL)]
-        if more := hints(text):
-            found += [hit.number for hit in self._words.search(more, places, WORDS_POOL)]
         known = {row.key for row in near}
-        return near, [row for row in self._eligible(found, now_ms, besides) if row.key not in known]
+        asked = [_plain(text), *([more] if (more := hints(text)) else [])]
+        others: list[Row] = []
+        for pool in WORDS_POOLS:
+            found = [self._words.search(each, places, pool) for each in asked]
+            numbers = [hit.number for hits_ in found for hit in hits_]
+            others = [row for row in self._eligible(numbers, now_ms, besides) if row.key not in known]
+            if len(others) >= COMPARED or all(len(hits_) < pool for hits_ in found):
+                break
+        return near, others
 
     def _eligible(self, numbers: Sequence[int], now_ms: int, besides: Collection[str]) -> list[Row]:
         records = self._projection.records

@@ -239,6 +239,16 @@ async def test_what_somebody_said_stays_said_whatever_others_say() -> None:
 
 
 @pytest.mark.requirement("know-10.candidates")
+async def test_many_former_versions_do_not_hide_the_one_that_holds() -> None:
+    async with here() as it:
+        last = await it.store("The build number of the shop is 1")
+        for number in range(2, 90):
+            new = await it.store(f"The build number of the shop is {number}")
+            assert new.supersedes == [last.memory_id], number
+            last = new
+
+
+@pytest.mark.requirement("know-10.candidates")
 async def test_the_model_is_asked_about_a_few_and_in_a_few_words() -> None:
     async with here(model=True, candidates=3) as it:
         it.llm.rule = lambda _: says_it("none")
