@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 
@@ -26,6 +26,7 @@ from loomem.nats.link import Link
 from loomem.nats.topology import KvBuckets
 from loomem.workers import duty
 from loomem.workers.services import Services
+from loomem.workers.status import WorkerStatus
 from pattern.testing.accounts import NatsAccount
 from pattern.testing.server import NatsServer
 from tests.contracts.embed_kit import BUCKET, embedding, forget, keep, key_of, look, memory, remote
@@ -78,7 +79,7 @@ async def test_what_did_not_change_is_not_embedded_again(nats_account: NatsAccou
         async with embedding(link, remote(api.url)) as services:
             await complete(link, "words")
             await keep(bucket, "the same words", expected=revision, metadata={"tags": ["new"]})
-            await eventually(lambda: services.workers()[1].processed >= 3)
+            await eventually(lambda: embedder(services.workers()).processed >= 3)
         before = await writes(link, BUCKET)
         async with embedding(link, remote(api.url)) as services:
             await eventually(_idle(services))
@@ -234,7 +235,7 @@ async def test_a_text_the_model_refuses_is_given_up_with_its_reason_and_holds_no
 
             await eventually(others)
             await eventually(_idle(services))
-            status = (await services.status())[1]
+            status = embedder(await services.status())
             assert (status.dead, status.pending) == (1, 0)
             found = await look(link)
             assert "memory-7" not in found.vectors
@@ -246,7 +247,7 @@ async def test_a_text_the_model_refuses_is_given_up_with_its_reason_and_holds_no
             revision = (await bucket.get(key_of(7))).revision  # pyright: ignore[reportOptionalMemberAccess]
             await keep(bucket, "a decent thing", number=7, expected=revision)
             await complete(link, "words")
-            await eventually(lambda: services.workers()[1].dead == 0)
+            await eventually(lambda: embedder(services.workers()).dead == 0)
 
 
 @pytest.mark.requirement("embed-privacy")
@@ -295,7 +296,7 @@ async def test_a_refused_text_does_not_keep_the_vector_of_the_former_one(nats_ac
         async with embedding(link, remote(api.url)) as services:
             await complete(link, "words")
             await keep(bucket, REFUSED, expected=revision)
-            await eventually(lambda: services.workers()[1].dead == 1)
+            await eventually(lambda: embedder(services.workers()).dead == 1)
             assert (await look(link)).vectors == {}
 
 
@@ -309,7 +310,7 @@ async def test_two_crews_share_the_work(nats_account: NatsAccount) -> None:
         for number in range(120):
             await keep(bucket, f"fact {number}", number=number)
         await complete(links[0], "words")
-        assert all(crew.workers()[1].processed > 0 for crew in crews)
+        assert all(embedder(crew.workers()).processed > 0 for crew in crews)
         assert sum(api.asked.values()) <= 125, "each text once, but for a race or two"
 
 
@@ -359,12 +360,18 @@ async def test_a_model_that_is_down_is_waited_for_and_said(nats_account: NatsAcc
             api.down = False
             await complete(link, "words")
             assert services.embedding().state is Readiness.READY
-            assert (await services.status())[1].dead == 0
+            assert embedder(await services.status()).dead == 0
+
+
+def embedder(workers: Sequence[WorkerStatus]) -> WorkerStatus:
+    """Return how the worker is that embeds."""
+    [one] = [worker for worker in workers if worker.name.startswith("embed-")]
+    return one
 
 
 async def _kept(services: Services) -> bool:
     """Return whether the worker's jobs keep the node; those it has in hand do."""
-    return (await services.pending()) and services.workers()[1].state != "working"
+    return (await services.pending()) and embedder(services.workers()).state != "working"
 
 
 @pytest.mark.requirement("embed-gone")
@@ -386,7 +393,7 @@ async def test_without_a_model_nothing_is_embedded_and_nothing_waits(nats_accoun
         await keep(bucket, "words alone")
         async with embedding(link, EmbedSettings(adapter=Adapter.NONE)) as services:
             await eventually(_idle(services))
-            assert [worker.name for worker in services.workers()] == ["expire"]
+            assert [worker.name for worker in services.workers()] == ["expire", "audit", "extract"]
             assert services.embedding().state is Readiness.OFF
         async with embedding(link, EmbedSettings(adapter=Adapter.OPENAI, url="ftp://nowhere")) as services:
             await eventually(lambda: services.embedding().state is Readiness.FAILED)

@@ -202,6 +202,7 @@ READ = [
     bad("recall-context", "relatedTo", "UUID", relatedTo="a b"),
     bad("recall-context", "depth", "from 1 to 5", relatedTo=UUID, depth=99),
     bad("recall-context", "includeExpired", "boolean", includeExpired="yes"),
+    bad("recall-context", "includeExtracted", "boolean", includeExtracted="yes"),
     bad("recall-context", "includeSuperseded", "boolean", includeSuperseded="yes"),
     bad("recall-context", "query", "string", query=7),
     bad("recall-context", "atLeast", "position", atLeast="5"),
