@@ -7,22 +7,7 @@ from datetime import date, timedelta
 import msgspec
 
 from loomem.core.dates import Mention, find
-
-_WEEKDAYS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "monday poniedziałek poniedzialek montag",
-            "tuesday wtorek dienstag",
-            "wednesday środę środa srode mittwoch",
-            "thursday czwartek donnerstag",
-            "friday piątek piatek freitag",
-            "saturday sobotę sobota sobote samstag sonnabend",
-            "sunday niedzielę niedziela niedziele sonntag",
-        )
-    )
-    for name in names.split()
-}
+from loomem.core.dates.names import WEEKDAYS
 
 
 class Dated(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,5 +39,5 @@ def dated(sentence: str, anchor: date | None, *, over: bool = False) -> Dated | 
 
 
 def _last(words: str, anchor: date) -> date | None:
-    weekday = _WEEKDAYS.get(words.casefold())
+    weekday = WEEKDAYS.get(words.casefold())
     return None if weekday is None else anchor - timedelta(days=(anchor.weekday() - weekday - 1) % 7 + 1)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from loomem.core.dates.names import ENGLISH_AND_GERMAN
 from loomem.core.graph.first_names import first_names, names_that_are_words, sometimes_words, surname_of
 from loomem.core.graph.lexicon import places_and_people
 from loomem.core.graph.tokens import Token, begins
@@ -40,41 +41,8 @@ _FURTHER = re.compile(
     r"[ \t]+((?:(?:von|van|de|der|den|da|di|del|la|le|bin|al|zu)[ \t]){0,2}(?:(?:O|D|Mc|Mac)['’]?)?[^\W\d_][\w]+(?:-[^\W\d_]\w+)?)(?![\w@/]|\.\w)"
 )
 _INITIAL = re.compile(r"[ \t]+[^\W\d_]\.(?=[ \t])")
-_NO_SURNAMES = frozenset(
+_NO_SURNAMES = (ENGLISH_AND_GERMAN - {"may"}) | frozenset(
     [
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "january",
-        "february",
-        "march",
-        "april",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "montag",
-        "dienstag",
-        "mittwoch",
-        "donnerstag",
-        "freitag",
-        "samstag",
-        "sonntag",
-        "januar",
-        "februar",
-        "märz",
-        "mai",
-        "juni",
-        "juli",
-        "oktober",
-        "dezember",
         "i",
         "i'm",
         "and",

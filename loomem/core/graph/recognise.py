@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import msgspec
 
+from loomem.core.dates.names import ENGLISH_AND_GERMAN
 from loomem.core.graph import lexicon
 from loomem.core.graph.contribution import Named
 from loomem.core.graph.dictionary import EMPTY, Dictionary
@@ -45,42 +46,8 @@ _UNIVERSITY = re.compile(
     rf"\b(?:Universit(?:y[ ]of|ät)[ ]{_CAPS}|Uniwersyte(?:t|cie|tu|tem)[ ]{_CAPS}|(?:{_CAP}[ ]){{1,3}}(?:University|College|Institute[ ]of[ ]Technology))"
 )
 _LEADING = re.compile(r"(?:The|Our|A|An|At|In|Die|Der|Das|Den|Dem|Bei|Im|Firma|Nasz|Nasza|W|Z|Do|Our)[ ]")
-_NO_NAMES = frozenset(
+_NO_NAMES = ENGLISH_AND_GERMAN | frozenset(
     [
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "montag",
-        "dienstag",
-        "mittwoch",
-        "donnerstag",
-        "freitag",
-        "samstag",
-        "sonntag",
-        "januar",
-        "februar",
-        "märz",
-        "mai",
-        "juni",
-        "juli",
-        "oktober",
-        "dezember",
         "i",
         "he",
         "she",

@@ -10,13 +10,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from loomem.core.dates.names import GERMAN_MONTHS
+
 _STOP = re.compile(r"(?<![.!?…])[.!?…]++[)\]\"'”’»]*+(?=\s)|(?<![。！？])[。！？]++[」』”]*+|\n++")
 _WORDS_BEFORE = re.compile(r"(?:([^\s(\[\"'„“]{1,6})\s)?([^\s(\[\"'„“]{1,14})$")
 _WORD_AFTER = re.compile(r"\s{1,8}([^\s.,!?]{1,12})")
 _BEFORE_CHARS = 22
-_GERMAN_MONTHS = frozenset(
-    "januar februar märz april mai juni juli august september oktober november dezember jan feb mrz apr jun jul aug sep okt nov dez".split()  # noqa: SIM905
-)
 _GERMAN_ARTICLES = frozenset("am der die das den dem zum vom im beim zur bis".split())  # noqa: SIM905
 """Before a number with a stop they make it an ordinal."""
 _ABBREVIATIONS = frozenset(
@@ -67,7 +66,7 @@ def _ends(text: str, match: re.Match[str]) -> bool:
         return True
     before = words[2].lower()
     if before.isdecimal():
-        ordinal = after.lower() in _GERMAN_MONTHS or (words[1] or "").lower() in _GERMAN_ARTICLES
+        ordinal = after.lower() in GERMAN_MONTHS or (words[1] or "").lower() in _GERMAN_ARTICLES
         return len(before) > 2 or not ordinal
     if len(before) == 1:
         return not before.isalpha()
