@@ -6,6 +6,7 @@
     status    how the workers are
     expire    the expiry worker: erase, evict, end interrupted moves
     upkeep    what it removes, as a pure plan
+    beside    what is made of a memory and put beside it: looked at in the safe order, written over what was seen
     embed     the embedding worker: one vector for each memory and model, none without its memory
     graph     the graph worker: what each memory names, beside it
     naming    how a model reads that, where it is switched on

@@ -5,10 +5,7 @@ vector, then at the memory, and make the first what the second asks for. So a jo
 that has changed since, and a vector without its memory is itself the job that removes it: written by a worker that was
 overtaken by a deletion and then killed, it is found when it is delivered.
 
-The order of the two looks is what makes it safe. Whoever made the vector that is seen knew the memory no later than it is
-seen now, so a newer vector is never replaced by an older one; and what appears after the look makes the compare-and-set
-fail. Removing is bounded by the same order: only revisions up to what was seen, so the vector of a memory that came back
-meanwhile stays.
+Why the order of the two looks makes that safe, `beside` says.
 
 - Unchanged text: the hash says so, and nothing is written.
 - A memory that is gone (be it to a stub), or deleted and kept for a while, has no vectors, of whatever model. They go without markers: who
@@ -26,23 +23,20 @@ from __future__ import annotations
 
 import asyncio
 import random
-from uuid import uuid4
 
-import msgspec
-
-from identity.errors import Conflict, Corrupt, Unavailable
+from identity.errors import Corrupt, Unavailable
 from identity.keys import SYSTEM_BUCKET, Key, Kind, escape_token, parse_key
-from identity.ports import Bucket, Clock, Entry, Marker, Put
+from identity.ports import Bucket, Clock, Entry, Marker
 from loomem.core.embedding import Refused, Vector
 from loomem.core.limits import Limits
 from loomem.core.plan import server_ttl_s
-from loomem.core.record import Memory
 from loomem.core.record import decode as decode_memory
 from loomem.core.times import millis
 from loomem.core.vector import Stored, content_hash, decode, encode, text_of
 from loomem.embed.host import ModelHost
 from loomem.nats.pull import Job, JobQueue
 from loomem.nats.streams import Streams
+from loomem.workers.beside import look, write
 from loomem.workers.duty import Hopeless
 from loomem.workers.status import Tally
 
@@ -53,18 +47,6 @@ PATIENCE_S = 240.0
 SHUFFLE_S = 0.2
 TRIES = 5
 """Of a vector that somebody else was quicker with; then the job is put off."""
-
-
-class Seen(msgspec.Struct, frozen=True):
-    """A vector and its memory as they were seen, in this order."""
-
-    vector: Entry | Marker | None
-    memory: Entry | Marker | None
-
-    @property
-    def until(self) -> int:
-        """The first revision of which these looks say nothing."""
-        return max((held.revision for held in (self.vector, self.memory) if held is not None), default=0) + 1
 
 
 class EmbedWorker:
@@ -128,7 +110,7 @@ class EmbedWorker:
 
     async def _settle(self, bucket: Bucket, key: Key, job: Job) -> bool:
         """Return whether all is as it has to be; False = somebody else changed it meanwhile, look again."""
-        seen = await self._look(bucket, key, job)
+        seen = await look(bucket, key, key.vector(self._model), job)
         memory = None
         if isinstance(seen.memory, Entry):
             try:
@@ -139,16 +121,17 @@ class EmbedWorker:
             await self._streams.purge(bucket.name, key.vectors, seen.until)
             return True
         text = text_of(memory)
-        if self._is_made_of(seen.vector, content_hash(text)):
+        if self._is_made_of(seen.made, content_hash(text)):
             return True
         try:
             values = await self._embedded(text, again=job.deliveries > 1)
         except Refused as error:
             # What stands there was made of another text.
-            await self._streams.purge(bucket.name, key.vector(self._model), seen.until)
+            await self._streams.purge(bucket.name, seen.path, seen.until)
             raise Hopeless(error.message) from error
         stored = Stored.of(model=self._model, hash=content_hash(text), values=values)
-        return await self._write(bucket, key, seen, memory, encode(stored))
+        ttl_s = server_ttl_s(memory, millis(self._clock.now()), self._limits)
+        return await write(bucket, seen, encode(stored), kind="vector", ttl_s=ttl_s)
 
     async def _embedded(self, text: str, *, again: bool) -> Vector:
         """Return the vector of a text; one that comes again goes alone, and in no order.
@@ -166,12 +149,6 @@ class EmbedWorker:
         except TimeoutError:
             raise Unavailable("the embedding model takes too long") from None
 
-    async def _look(self, bucket: Bucket, key: Key, job: Job) -> Seen:
-        vector = await bucket.get(key.vector(self._model))
-        known = job.change.revision if key.kind is Kind.MEMORY else 0
-        memory = await bucket.get(key.beside(Kind.MEMORY), at_least=max(known, source_of(vector)))
-        return Seen(vector, memory)
-
     def _is_made_of(self, vector: Entry | Marker | None, hash: bytes) -> bool:
         if not isinstance(vector, Entry):
             return False
@@ -180,28 +157,3 @@ class EmbedWorker:
         except Corrupt:
             return False
         return stored.hash == hash and stored.model == self._model
-
-    async def _write(self, bucket: Bucket, key: Key, seen: Seen, memory: Memory, value: bytes) -> bool:
-        assert seen.memory is not None  # noqa: S101 - there is a memory
-        put = Put(
-            key=key.vector(self._model),
-            value=value,
-            expected=seen.vector.revision if isinstance(seen.vector, Entry) else 0,
-            op=f"{_MADE_OF} {seen.memory.revision} {uuid4()}",
-            ttl_s=server_ttl_s(memory, millis(self._clock.now()), self._limits),
-        )
-        try:
-            await bucket.write(put)
-        except Conflict:
-            return False
-        return True
-
-
-_MADE_OF = "vector-of"
-
-
-def source_of(vector: Entry | Marker | None) -> int:
-    """Return the revision of the memory that a vector was made of, as its operation says; 0 = it does not."""
-    words = (vector.op or "").split() if isinstance(vector, Entry) else []
-    known = len(words) == 3 and words[0] == _MADE_OF and words[1].isascii() and words[1].isdigit()
-    return int(words[1]) if known else 0

@@ -18,13 +18,10 @@ Deliberately absent: what a text names (`loomem.core.graph`), retries (`duty`).
 from __future__ import annotations
 
 from typing import Protocol
-from uuid import uuid4
 
-import msgspec
-
-from identity.errors import Conflict, Corrupt, Unavailable
+from identity.errors import Corrupt, Unavailable
 from identity.keys import SYSTEM_BUCKET, Key, Kind, escape_token, parse_key
-from identity.ports import Bucket, Clock, Entry, Marker, Put
+from identity.ports import Bucket, Clock, Entry, Marker
 from loomem.core.graph.contribution import Contribution, decode, encode
 from loomem.core.graph.dictionary import EMPTY, Dictionary
 from loomem.core.graph.relating import contributed, read_by
@@ -37,6 +34,7 @@ from loomem.core.times import millis
 from loomem.core.vector import content_hash, text_of
 from loomem.nats.pull import Job, JobQueue
 from loomem.nats.streams import Streams
+from loomem.workers.beside import look, write
 from loomem.workers.status import Tally
 
 ACK_WAIT_S = 30.0
@@ -73,18 +71,6 @@ class Rules:
 
     async def read(self, memory: Memory) -> Contribution:
         return contributed(memory, self._dictionary)
-
-
-class Seen(msgspec.Struct, frozen=True):
-    """A contribution and its memory as they were seen, in this order."""
-
-    said: Entry | Marker | None
-    memory: Entry | Marker | None
-
-    @property
-    def until(self) -> int:
-        """The first revision of which these looks say nothing."""
-        return max((held.revision for held in (self.said, self.memory) if held is not None), default=0) + 1
 
 
 class GraphWorker:
@@ -147,7 +133,7 @@ class GraphWorker:
 
     async def _settle(self, bucket: Bucket, key: Key, job: Job, read: dict[bytes, Contribution]) -> bool:
         """Return whether all is as it has to be; False = somebody else changed it meanwhile, look again."""
-        seen = await self._look(bucket, key, job)
+        seen = await look(bucket, key, key.beside(Kind.GRAPH), job)
         memory = None
         if isinstance(seen.memory, Entry):
             try:
@@ -155,23 +141,18 @@ class GraphWorker:
             except Corrupt:
                 return True  # shown by the views; nobody reads, or takes away, what nobody understands
         if memory is None or memory.deleted_at is not None or memory.erased:
-            await self._streams.purge(bucket.name, key.beside(Kind.GRAPH), seen.until)
+            await self._streams.purge(bucket.name, seen.path, seen.until)
             return True
-        if self._stands(seen.said, memory, own=key.kind is Kind.GRAPH):
+        if self._stands(seen.made, memory, own=key.kind is Kind.GRAPH):
             return True
         text = content_hash(text_of(memory))
         made = read.get(text) or await self._reader.read(memory)
         read[text] = made
         if made.is_empty and not self._reader.is_dear:
-            await self._streams.purge(bucket.name, key.beside(Kind.GRAPH), seen.until)
+            await self._streams.purge(bucket.name, seen.path, seen.until)
             return True
-        return await self._write(bucket, key, seen, memory, encode(made))
-
-    async def _look(self, bucket: Bucket, key: Key, job: Job) -> Seen:
-        said = await bucket.get(key.beside(Kind.GRAPH))
-        known = job.change.revision if key.kind is Kind.MEMORY else 0
-        memory = await bucket.get(key.beside(Kind.MEMORY), at_least=max(known, _source_of(said)))
-        return Seen(said, memory)
+        ttl_s = server_ttl_s(memory, millis(self._clock.now()), self._limits)
+        return await write(bucket, seen, encode(made), kind="graph", ttl_s=ttl_s)
 
     def _stands(self, said: Entry | Marker | None, memory: Memory, *, own: bool) -> bool:
         """Say whether a contribution is what it has to be; `own`: it is its own change that is looked at."""
@@ -185,29 +166,6 @@ class GraphWorker:
             return False
         return own or made.made == self._reader.name or (made.made.startswith(DEAR) and not self._reader.is_dear)
 
-    async def _write(self, bucket: Bucket, key: Key, seen: Seen, memory: Memory, value: bytes) -> bool:
-        assert seen.memory is not None  # noqa: S101 - there is a memory
-        put = Put(
-            key=key.beside(Kind.GRAPH),
-            value=value,
-            expected=seen.said.revision if isinstance(seen.said, Entry) else 0,
-            op=f"{_MADE_OF} {seen.memory.revision} {uuid4()}",
-            ttl_s=server_ttl_s(memory, millis(self._clock.now()), self._limits),
-        )
-        try:
-            await bucket.write(put)
-        except Conflict:
-            return False
-        return True
-
 
 DEAR = "llm:"
 """How the names of readers begin that ask a model."""
-_MADE_OF = "graph-of"
-
-
-def _source_of(said: Entry | Marker | None) -> int:
-    """Return the revision of the memory that a contribution was made of, as its operation says; 0 = it does not."""
-    words = (said.op or "").split() if isinstance(said, Entry) else []
-    known = len(words) == 3 and words[0] == _MADE_OF and words[1].isascii() and words[1].isdigit()
-    return int(words[1]) if known else 0
