@@ -37,6 +37,8 @@ async def told(link: Link) -> list[Shown]:
 async def all_recorded(link: Link, services: Services, *, within_s: float = 20) -> list[Line]:
     """Return all that is on record once nothing waits."""
 
+    await link.ready(within_s)  # the broker may just have come back
+
     async def idle() -> bool:
         await services.pending()
         return next(worker for worker in services.workers() if worker.name == "audit").pending == 0
