@@ -24,6 +24,8 @@ from loomem.core.analyse import Analyser, Language, Term, Terms, TextQuery
 
 log = logging.getLogger(__name__)
 
+TIDIED_S = 0.001
+"""After a commit tantivy tidies its files under the lock that reading them anew needs; who finds it taken waits for 100 ms."""
 PAUSE_S = 0.004
 """How long the first change of a burst waits for the others."""
 BATCH_LIMIT = 5_000
@@ -333,6 +335,7 @@ class Text:
                 for language in terms.languages:
                     counts[language] = counts.get(language, 0) + 1
         self._writer.commit()
+        time.sleep(TIDIED_S)
         self._index.reload()
         self._searcher = self._index.searcher()
         for language, count in counts.items():
